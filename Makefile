@@ -1,0 +1,86 @@
+# `make` alone lists the targets. Set-up happens by itself, once, and again only when the pins change.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PYTHON ?=
+LAB_ARGS ?=
+WORKERS ?= auto
+FIRST := course/01_attention_scoring/01_attention_scoring.ipynb
+
+# nbgrader calls its helpers by name; kernels inherit the one-thread setting that small tensors are fastest with.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: setup
+setup: $(READY) ## make .venv and install the course into it (the other targets do this by themselves)
+
+.PHONY: lab
+lab: $(READY) ## open the lessons in JupyterLab (LAB_ARGS="--no-browser --port 8888" passes options on)
+	@$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/$(FIRST) $(LAB_ARGS)
+
+.PHONY: test
+test: $(READY) ## prove the course: solutions (nbval), tests, lint, and that nothing drifted
+	@$(MAKE) --no-print-directory lint
+	$(BIN)/attention-course build --check
+	$(BIN)/python -m pytest --nbval --nbval-kernel-name attention-cpu --nbval-cell-timeout 300 \
+		-n $(WORKERS) --dist loadfile -q -p no:cacheprovider solutions
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -q -p no:cacheprovider tests
+
+.PHONY: test-gpu
+test-gpu: $(READY) ## prove the solutions on a GPU: the same stored outputs, computed there
+	@$(BIN)/python -c 'import sys, torch; torch.cuda.is_available() or sys.exit("make test-gpu needs a GPU that PyTorch can use, and there is none here. make test proves the course on the CPU.")'
+	$(BIN)/python -m pytest --nbval --nbval-kernel-name attention-gpu --nbval-cell-timeout 300 -q -p no:cacheprovider solutions
+
+.PHONY: build
+build: $(READY) ## regenerate the answers, the executed solutions and course/ from the lessons' texts
+	@$(BIN)/attention-course build
+
+.PHONY: release
+release: $(READY) ## write dist/: what an instructor hands to students (COURSE_REPO=https://... names the address)
+	@$(BIN)/attention-course release
+
+.PHONY: lint
+lint: $(READY) ## look for mistakes in the package, the lessons' texts and the tests
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo "Some files are not formatted. Run: make format"; exit 1; }
+
+.PHONY: format
+format: $(READY) ## format them
+	@$(BIN)/ruff check --quiet --fix .
+	@$(BIN)/ruff format .
+
+.PHONY: clean
+clean: ## remove .venv and what tools leave behind; never a lesson, never anybody's work
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The first of these that is new enough and can make a virtual environment is used, unless PYTHON names one.
+$(READY): requirements.txt pyproject.toml
+	@found=; tried=; \
+	for each in $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11 python); do \
+		version=$$("$$each" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue; \
+		tried="$$tried $$each is $$version;"; \
+		if "$$each" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null; then found="$$each"; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+		if [ -n "$(PYTHON)" ] && [ -z "$$tried" ]; then echo "PYTHON=$(PYTHON) does not run: there is no such program, or it is not Python."; \
+		elif [ -z "$$tried" ]; then echo "The course needs Python 3.11 to 3.14, and no Python was found on this machine."; \
+		else echo "The course needs Python 3.11 to 3.14. Found:$$tried none of them will do."; fi; \
+		echo "Install one from python.org or with your system's package manager, or name one you have: make lab PYTHON=/path/to/python3.12"; \
+		exit 1; \
+	fi; \
+	echo "Setting up $(VENV) with $$("$$found" --version). This takes a few minutes, once."; \
+	rm -f $(READY); \
+	"$$found" -m venv $(VENV) || { echo "This Python cannot make a virtual environment. On Debian or Ubuntu: sudo apt install python3-venv. Then run make again."; rm -rf $(VENV); exit 1; }; \
+	{ $(BIN)/python -m pip install --quiet -r requirements.txt && \
+	  $(BIN)/python -m pip install --quiet --no-deps --editable . ; } \
+		|| { echo "Installing the packages failed; pip's words are above. Is the network there? Run make again: it goes on where it stopped."; exit 1; }; \
+	$(BIN)/attention-course kernels && touch $(READY)

@@ -1,0 +1,169 @@
+"""A lesson's folder: the text it is written as, the notebook that follows from it, and the data beside it."""
+
+import importlib.util
+import io
+import linecache
+import os
+import re
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import jupytext
+import nbformat
+from IPython.core.inputtransformer2 import TransformerManager
+from nbformat import NotebookNode
+
+from .. import check
+from .spec import Exercise, Known
+
+
+class LessonError(ValueError):
+    """A lesson's files do not fit together; the message says which file and what to change."""
+
+
+class Lesson:
+    """One folder under ``solutions/``, such as ``01_attention_scoring``."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder.resolve()
+        self.name = self.folder.name
+        self.number = self.name.split("_")[0]
+        self.source = self.folder / f"{self.name}.py"
+        self.notebook = self.folder / f"{self.name}.ipynb"
+        if not self.source.exists():
+            raise LessonError(f"{self.folder} has no {self.source.name}: a lesson's text has the name of its folder.")
+
+    def __repr__(self) -> str:
+        return f"Lesson({self.name})"
+
+    @cached_property
+    def title(self) -> str:
+        """The title in words, from the first heading: ``# 01 · Attention scoring`` gives ``attention scoring``."""
+        for cell in self.read().cells:
+            heading = re.search(r"^# \d+ · (.+)$", cell.source, re.MULTILINE)
+            if cell.cell_type == "markdown" and heading:
+                return heading[1].strip().lower()
+        raise LessonError(f"{self.source}: the first heading should read `# {self.number} · Title`.")
+
+    def read(self) -> NotebookNode:
+        """The lesson as a notebook without outputs, every cell with its lasting id."""
+        notebook = jupytext.read(self.source, fmt="py:percent")
+        taken: set[str] = set()
+        for place, cell in enumerate(notebook.cells):
+            cell.id = cell_id(cell, self.number, place)
+            if cell.id in taken:
+                raise LessonError(f"{self.source}: two cells have the grade_id {cell.id!r}.")
+            taken.add(cell.id)
+            if cell.cell_type == "code":
+                cell.source = cell.source.rstrip()
+        notebook.metadata = nbformat.from_dict(
+            {
+                "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+                "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
+            }
+        )
+        notebook.nbformat, notebook.nbformat_minor = 4, 5
+        return notebook
+
+    def namespace(self) -> dict[str, Any]:
+        """Run what tests may build on, the locked cells and the solutions, and return the names they define."""
+        names: dict[str, Any] = {"__name__": self.name}
+        # The setup cell opens the lesson's answers, which for a new lesson are only about to be written.
+        with mock.patch.object(check, "start"), redirect_stdout(io.StringIO()):
+            for cell in self.read().cells:
+                info = cell.metadata.get("nbgrader", {})
+                if cell.cell_type == "code" and info and not info.get("grade"):
+                    run_cell(cell, names)
+        return names
+
+    def tests(self, exercise: str) -> list[NotebookNode]:
+        """The graded test cells of an exercise: those whose grade_id is ``test-NAME`` or ``test-NAME-...``."""
+        wanted = f"test-{exercise}"
+        return [
+            cell
+            for cell in self.read().cells
+            if cell.metadata.get("nbgrader", {}).get("grade") and re.fullmatch(rf"{wanted}(-.*)?", cell.id)
+        ]
+
+    @cached_property
+    def exercises(self) -> list[Exercise]:
+        """What ``cases.py`` declares."""
+        return list(self._module("cases").EXERCISES)
+
+    @cached_property
+    def mistakes(self) -> list[Known]:
+        """What ``mistakes.py`` declares."""
+        return self._known("mistakes", "known_mistake")
+
+    @cached_property
+    def alternatives(self) -> list[Known]:
+        """What ``alternatives.py`` declares."""
+        return self._known("alternatives", "known_alternative")
+
+    def _known(self, file: str, mark: str) -> list[Known]:
+        found = [getattr(x, mark) for x in vars(self._module(file)).values() if hasattr(x, mark)]
+        names = {e.name for e in self.exercises}
+        for each in found:
+            if each.exercise not in names:
+                raise LessonError(
+                    f"{self.folder / file}.py: {each.name} is for {each.exercise!r}, not an exercise here."
+                )
+        return found
+
+    def _module(self, file: str) -> ModuleType:
+        path = self.folder / f"{file}.py"
+        spec = importlib.util.spec_from_file_location(f"{self.name}_{file}", path)
+        if spec is None or spec.loader is None or not path.exists():
+            raise LessonError(f"{self.folder} has no {file}.py.")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+
+def all_lessons(root: Path) -> list[Lesson]:
+    """Every lesson under ``root/solutions``, in order."""
+    return [Lesson(folder) for folder in sorted((root / "solutions").glob("[0-9][0-9]_*")) if folder.is_dir()]
+
+
+def course_root() -> Path:
+    """Where ``solutions/`` is: ``ATTENTION_COURSE_ROOT``, else beside this package, else above the working directory.
+
+    Raises:
+        LessonError: if it is in none of these places.
+    """
+    here = Path.cwd()
+    named = os.environ.get("ATTENTION_COURSE_ROOT")
+    for place in [*([Path(named)] if named else []), Path(__file__).parents[2], here, *here.parents]:
+        if (place / "solutions").is_dir():
+            return place
+    raise LessonError("The folder solutions/ was not found. Set ATTENTION_COURSE_ROOT to the folder that holds it.")
+
+
+def implementations(number: str, exercise: str) -> tuple[dict[str, Callable], dict[str, Callable]]:
+    """The right and the wrong implementations of an exercise, each by a name: what a learner's own test is judged by.
+
+    For hidden tests alone: they run on the instructor's machine, and nothing of this reaches a student.
+    """
+    lesson = next((x for x in all_lessons(course_root()) if x.number == number), None)
+    if lesson is None:
+        raise LessonError(f"There is no lesson {number} under {course_root() / 'solutions'}.")
+    right = {x.name: x.implementation for x in lesson.alternatives if x.exercise == exercise}
+    return right, {x.gives: x.implementation for x in lesson.mistakes if x.exercise == exercise}
+
+
+def cell_id(cell: NotebookNode, number: str, place: int) -> str:
+    """A cell's lasting id: its grade_id, else the lesson's number and the cell's place in it."""
+    return cell.metadata.get("nbgrader", {}).get("grade_id") or f"{number}-{place:03d}"
+
+
+def run_cell(cell: NotebookNode, names: dict[str, Any]) -> None:
+    """Run one code cell in ``names`` as a notebook would, without a kernel. Its source stays readable for ``inspect``."""
+    text = TransformerManager().transform_cell(cell.source)
+    name = f"<cell {cell.id}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    exec(compile(text, name, "exec"), names)

@@ -1,0 +1,100 @@
+"""The vocabulary of ``cases.py``, ``mistakes.py`` and ``alternatives.py``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+Kind = Literal["function", "module", "counterexample", "test"]
+
+
+@dataclass
+class Case:
+    """One situation in which an answer is tried.
+
+    Args:
+        shows: what an answer that is right here has shown, as the learner reads it.
+        args: the inputs by name, in the order of the signature.
+        init: a module's constructor arguments.
+        state: the parameters that the module is given before it is called.
+        differentiate: also compare gradients.
+    """
+
+    shows: str
+    args: dict[str, Any] = field(default_factory=dict)
+    init: dict[str, Any] = field(default_factory=dict)
+    state: dict[str, torch.Tensor] = field(default_factory=dict)
+    differentiate: bool = True
+
+
+@dataclass
+class Exercise:
+    """What a check needs to know about one exercise.
+
+    Args:
+        name: the name the learner defines. label: its number in the lesson, such as ``1.2``.
+        inputs: the axes of each input, as in ``{"q": "B Tq d_k"}``; an empty string where it has none.
+        outputs: the same for each thing that is returned.
+        cases: from the simplest to the last, in which all dimensions differ. A copy of the last one in double precision
+            is tried as well, unless ``double`` is False.
+        tolerance: how far numbers may be off, relative to the largest.
+        kind: ``counterexample`` and ``test`` have no cases; ``check.counterexample`` and ``check.test_of`` judge them.
+    """
+
+    name: str
+    label: str
+    inputs: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
+    cases: list[Case] = field(default_factory=list)
+    kind: Kind = "function"
+    tolerance: float = 1e-4
+    double: bool = True
+
+
+@dataclass
+class Known:
+    """A marked implementation from ``mistakes.py`` (with what it gives and what helps) or ``alternatives.py``."""
+
+    exercise: str
+    implementation: Callable
+    gives: str = ""
+    hint: str = ""
+    says: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.implementation.__name__
+
+
+def mistake(exercise: str, gives: str, hint: str = "", *, says: str = "") -> Callable[[Callable], Callable]:
+    """Mark a wrong implementation of ``exercise``.
+
+    The learner who makes this mistake reads: *This is exactly what* ``gives`` *gives.* ``hint``.
+
+    Args:
+        says: for a mistake that a rule catches rather than its numbers (a hang, a counterexample that is none): words
+            that the message must contain.
+    """
+
+    def mark(implementation: Callable) -> Callable:
+        implementation.known_mistake = Known(exercise, implementation, gives, hint, says)
+        return implementation
+
+    return mark
+
+
+def alternative(exercise: str) -> Callable[[Callable], Callable]:
+    """Mark another right implementation of ``exercise``."""
+
+    def mark(implementation: Callable) -> Callable:
+        implementation.known_alternative = Known(exercise, implementation)
+        return implementation
+
+    return mark
+
+
+def numbers(seed: int, *shape: int, scale: float = 1.0) -> torch.Tensor:
+    """Normal random numbers of ``shape`` that are the same with every version of every library."""
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape).astype(np.float32) * np.float32(scale))

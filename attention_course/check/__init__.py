@@ -1,0 +1,258 @@
+"""Is my answer right, and if not, which mistake is it?
+
+In a lesson::
+
+    check.start("01")                          # in the setup cell
+    check.exercise("dot_scores", dot_scores)   # after an exercise
+    check.progress()                           # at the end
+
+A check that passes prints what was shown to hold. One that fails raises :class:`CheckFailed`, which Jupyter shows as one
+short message. The functions below ``progress`` are for graded tests: they ask about a learner's object what a test must
+not look up in it directly, so that the same test runs where that object lives in another process.
+"""
+
+import ast
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+
+from . import answers, notebook, observe, values
+from .answers import UnknownExercise
+from .ladder import Climb
+from .messages import WIDTH, CheckFailed, kind, numbers
+
+__all__ = [
+    "CheckFailed",
+    "UnknownExercise",
+    "counterexample",
+    "exercise",
+    "gradients",
+    "parameters",
+    "progress",
+    "rejects",
+    "source_uses",
+    "start",
+    "test_of",
+    "unchanged",
+]
+
+_lesson = ""
+_passed: dict[str, set[str]] = {}
+
+
+def start(lesson: str) -> None:
+    """Open a lesson: the checks that follow belong to it. Prints one line.
+
+    Raises:
+        UnknownExercise: if the installed package has no answers for the lesson.
+    """
+    global _lesson
+    names = list(answers.exercises(lesson))
+    _lesson = lesson
+    _passed[lesson] = set()
+    notebook.explain_missing_names(lesson, {name: answers.exercises(lesson)[name]["label"] for name in names})
+    print(f"Lesson {lesson}, {answers.title(lesson)}: {len(names)} exercises. The checks are ready.")
+
+
+def exercise(name: str, attempt: Any) -> None:
+    """Check the learner's ``attempt`` (a function or a module class) at the exercise ``name`` of the current lesson.
+
+    Prints what was shown to hold.
+
+    Raises:
+        CheckFailed: with one short message: what was observed, what was expected, the likely cause.
+    """
+    spec = answers.load(_current(), name)
+    shown = Climb(spec, attempt).run()
+    _pass(name, spec.label, shown)
+
+
+def counterexample(name: str, find: Callable[[], Any], *, wrong: Callable, right: Callable) -> None:
+    """Check that ``find()`` returns inputs on which ``wrong`` and ``right`` disagree.
+
+    Args:
+        name: the exercise.
+        find: the learner's function without parameters; it returns the inputs as a tuple.
+        wrong: the implementation with the bug.
+        right: one without it, usually the learner's own from earlier in the lesson.
+
+    Raises:
+        CheckFailed: if the inputs do not fit the functions, or both give the same on them.
+    """
+    label, title = _titles(name)
+
+    def stop(headline: str, **parts: str) -> None:
+        raise CheckFailed(title, headline, rung="value", **parts)
+
+    found = observe.call(find, {}, gradients=False)
+    _stop_unless_it_ran(found, title)
+    inputs = found.value
+    if not isinstance(inputs, tuple | list) or not all(isinstance(x, torch.Tensor) for x in inputs):
+        stop(
+            "it should return the inputs as a tuple of tensors.",
+            observed=f"it returned {kind(inputs)}",
+            cause="End in a line such as `return q, k`.",
+        )
+    named = {f"input {i}": x for i, x in enumerate(inputs)}
+    good = observe.call(right, named, gradients=False)
+    if good.failure and good.failure.kind == "NotImplementedError":
+        stop("it is compared with an earlier exercise that is not written yet.", cause="Finish that one first.")
+    if good.failure:
+        stop(
+            "the right implementation cannot take these inputs.",
+            observed=good.failure.message.split("\n")[0],
+            cause="A counterexample is a legal input: the shapes have to fit.",
+        )
+    array = values.as_array(good.value)
+    if array is None or array.size == 0 or not torch.isfinite(good.value).all():
+        stop(
+            "the right implementation has no finite result on these inputs.",
+            cause="A counterexample is an ordinary input on which the right answer is clear: no empty axis, no inf, no NaN.",
+        )
+    bad = observe.call(wrong, named, gradients=False)
+    if not bad.failure and values.close(bad.value, good.value, 1e-3):
+        stop(
+            "both implementations give the same on these inputs.",
+            observed=f"both give {numbers(good.value)}" if numbers(good.value) else "",
+            cause="Read the buggy line again: for which shape or value would it not matter? Choose another one.",
+        )
+    _pass(name, label, ["the inputs are legal", "the buggy implementation goes wrong on them"])
+
+
+def test_of(name: str, test: Callable, *, right: Mapping[str, Callable], wrong: Mapping[str, Callable]) -> None:
+    """Check a test that the learner wrote: it accepts each right implementation and rejects each wrong one.
+
+    ``test`` takes one implementation; it accepts by returning and rejects by raising (``assert`` does).
+
+    Raises:
+        CheckFailed: naming the right implementations it refuses, or else the first wrong one it lets through.
+    """
+    label, title = _titles(name)
+    verdicts = observe.run_test(test, [*right.items(), *wrong.items()])
+    for verdict in verdicts.values():
+        if verdict and verdict.kind in ("NotImplementedError", "TookTooLong"):
+            _stop_unless_it_ran(observe.Outcome(failure=verdict), title)
+    for label_of_right in right:
+        if verdict := verdicts[label_of_right]:
+            raise CheckFailed(
+                title,
+                f"it rejects a right implementation: {label_of_right}.",
+                observed=f"{verdict.kind} {verdict.message}".strip().split("\n")[0] + f"\n{verdict.line}",
+                cause="Compare floating-point numbers with torch.allclose or torch.testing.assert_close, not with ==, "
+                "and ask only for what every right implementation does.",
+                rung="accepts",
+            )
+    missed = [each for each in wrong if verdicts[each] is None]
+    if missed:
+        raise CheckFailed(
+            title,
+            f"it lets {len(missed)} of {len(wrong)} wrong implementations through.",
+            observed=f"nothing was raised for: {missed[0]}",
+            expected="an AssertionError",
+            cause="On which input does that one differ from a right one? Add it to your test.",
+            rung="rejects",
+        )
+    _pass(
+        name, label, [f"all {len(right)} right implementations are accepted", f"all {len(wrong)} wrong ones rejected"]
+    )
+
+
+def progress() -> None:
+    """Show the current lesson's exercises: which checks have passed in this session and which are open."""
+    lesson = _current()
+    entries = [(e["label"], name, name in _passed[lesson]) for name, e in answers.exercises(lesson).items()]
+    notebook.show_progress(lesson, answers.title(lesson), entries)
+
+
+# For graded tests -------------------------------------------------------------------------------------------------
+
+
+def gradients(function: Callable, *inputs: Any) -> list[torch.Tensor | None]:
+    """Gradients of a fixed weighted sum of ``function(*inputs)``, one for each floating-point tensor of ``inputs``.
+
+    The weights are ``cos(0), cos(1), ...`` in the order of the flattened output. None stands for a gradient that does
+    not arrive.
+
+    Raises:
+        RuntimeError: if the function itself raised.
+    """
+    args = {str(i): x for i, x in enumerate(inputs)}
+    outcome = observe.call(function, args)
+    if outcome.failure:
+        raise RuntimeError(f"{outcome.failure.kind}: {outcome.failure.message}")
+    return list((outcome.gradients or {}).values())
+
+
+def unchanged(function: Callable, *inputs: Any) -> bool:
+    """Does ``function(*inputs)`` leave every one of its inputs as it was?"""
+    args = {str(i): x for i, x in enumerate(inputs)}
+    outcome = observe.call(function, args, gradients=False)
+    return outcome.failure is None and not outcome.changed
+
+
+def parameters(module: torch.nn.Module) -> dict[str, tuple[int, ...]]:
+    """The shape of every parameter of ``module``, by name."""
+    return {name: tuple(shape) for name, shape in observe.parameter_shapes(module).items()}
+
+
+def source_uses(function: Callable, names: Iterable[str]) -> set[str]:
+    """Which of ``names`` does the source of ``function`` use, as a variable, an attribute or a function?"""
+    try:
+        tree = ast.parse(textwrap.dedent(observe.source(function)))
+    except SyntaxError:
+        return set()
+    used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    used |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    return used & set(names)
+
+
+def rejects(test: Callable, mistakes: Mapping[str, Callable]) -> set[str]:
+    """The names of the ``mistakes`` that a learner's ``test`` rejects. One that never ends rejects nothing."""
+    verdicts = observe.run_test(test, list(mistakes.items()))
+    return {name for name, v in verdicts.items() if v and v.kind not in ("TookTooLong", "NotImplementedError")}
+
+
+# ------------------------------------------------------------------------------------------------------------------
+
+
+def _current() -> str:
+    if not _lesson:
+        raise UnknownExercise("No lesson is open. Run the setup cell at the top of the notebook first.")
+    return _lesson
+
+
+def _titles(name: str) -> tuple[str, str]:
+    spec = answers.load(_current(), name)
+    return spec.label, f"{name} (exercise {spec.label})"
+
+
+def _pass(name: str, label: str, shown: list[str]) -> None:
+    _passed[_current()].add(name)
+    print(f"✓ {name} (exercise {label}) is right.")
+    print(textwrap.fill(" · ".join(shown), WIDTH, initial_indent="  shown: ", subsequent_indent="         "))
+
+
+def _stop_unless_it_ran(outcome: observe.Outcome, title: str) -> None:
+    failure = outcome.failure
+    if failure is None:
+        return
+    if failure.kind == "NotImplementedError":
+        raise CheckFailed(
+            title,
+            "not written yet.",
+            cause="Replace the line `raise NotImplementedError` below `# TODO` by your own, run that cell, then this one.",
+            rung="written",
+        )
+    if failure.kind == "TookTooLong":
+        raise CheckFailed(
+            title,
+            f"it did not finish: stopped after {failure.message}.",
+            cause="A loop that never ends? Each `while` needs something that makes its condition false.",
+            rung="runs",
+        )
+    line = f"\nline {failure.number} of your cell: {failure.line}" if failure.line else ""
+    raise CheckFailed(
+        title, f"your code raised {failure.kind}.", observed=failure.message.split("\n")[0] + line, rung="runs"
+    )

@@ -1,0 +1,383 @@
+"""The ladder that every check climbs: it stops at the first rung that breaks and says so in words.
+
+1. *written*, *runs*: the exercise exists, is filled in and does not raise or hang
+2. *type*, *shape*: what came back, axis by axis
+3. *dtype*, *device*, *changed*: both follow the input; the input is left alone
+4. *finite*, *gradient*: numbers and gradients are finite, and gradients arrive
+5. *value*: one mechanism at a time, then everything together
+6. diagnosis: whichever rung broke, is this exactly what a known mistake does?
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import draw, observe, values
+from .answers import Case, Exercise, Mistake
+from .messages import CheckFailed, kind, largest_difference, listing, numbers, shape
+from .observe import Failure, Outcome
+
+
+class Climb:
+    """One learner's answer to one exercise on its way up."""
+
+    def __init__(self, exercise: Exercise, attempt: Any):
+        self.exercise, self.attempt = exercise, attempt
+        self.title = f"{exercise.name} (exercise {exercise.label})"
+        self.outcomes: dict[int, Outcome] = {}
+
+    def run(self) -> list[str]:
+        """Climb. Returns what was shown to hold.
+
+        Raises:
+            CheckFailed: at the first rung that breaks.
+        """
+        exercise = self.exercise
+        self._exists()
+        full = exercise.cases[-1]
+        outcome = self._outcome(len(exercise.cases) - 1)
+        self._runs(outcome)
+        self._shape(outcome, full)
+        self._dtype(outcome, full)
+        self._unchanged(outcome)
+        self._finite(outcome, full)
+        self._gradients_arrive(outcome, full)
+        for index, case in enumerate(exercise.cases):
+            self._case(index, case)
+        return self._shown(full)
+
+    # rung 1 ------------------------------------------------------------------------------------------------------
+
+    def _exists(self) -> None:
+        if self.exercise.kind == "module":
+            if not (isinstance(self.attempt, type) and issubclass(self.attempt, torch.nn.Module)):
+                self._stop(
+                    "runs",
+                    "this should be a class that derives from nn.Module.",
+                    observed=f"{self.exercise.name} is {kind(self.attempt)}",
+                    cause=f"Pass the class itself, {self.exercise.name}, not an instance of it.",
+                )
+        elif not callable(self.attempt):
+            self._stop(
+                "runs",
+                "this should be a function.",
+                observed=f"{self.exercise.name} is {kind(self.attempt)}",
+                cause=f"A later cell may have reused the name. Run the cell with `def {self.exercise.name}` again.",
+            )
+
+    def _runs(self, outcome: Outcome, case: Case | None = None) -> None:
+        failure = outcome.failure
+        if failure is None:
+            return
+        when = f" when {case.shows} is tried" if case else ""
+        if failure.kind == "NotImplementedError":
+            self._stop(
+                "written",
+                "not written yet.",
+                cause="Replace the line `raise NotImplementedError` below `# TODO` by your own, run that cell, "
+                "then run this one again.",
+            )
+        if failure.kind == "TookTooLong":
+            self._stop(
+                "runs",
+                f"it did not finish{when}: stopped after {failure.message}.",
+                cause="A loop that never ends? Each `while` needs something that makes its condition false.",
+            )
+        line = f"line {failure.number} of your cell: {failure.line}" if failure.line else ""
+        self._stop(
+            "runs",
+            f"your code raised {failure.kind}{when}.",
+            observed="\n".join(x for x in (failure.message.strip().split("\n")[0][:300], line) if x),
+            cause=_advice(failure),
+        )
+
+    # rung 2 ------------------------------------------------------------------------------------------------------
+
+    def _shape(self, outcome: Outcome, case: Case) -> None:
+        outputs = self.exercise.outputs
+        got = outcome.value
+        if len(outputs) > 1:
+            names = listing([o["name"] for o in outputs])
+            if not isinstance(got, tuple | list) or len(got) != len(outputs):
+                size = f" of {len(got)}" if isinstance(got, tuple | list) else ""
+                self._stop(
+                    "type",
+                    f"it should return {len(outputs)} things: {names}.",
+                    observed=f"it returned {kind(got)}{size}",
+                    expected=f"return {', '.join(o['name'] for o in outputs)}",
+                )
+        for output, item, expected in self._pairs(got, case):
+            self._one_shape(output, item, expected, case)
+
+    def _one_shape(self, output: dict[str, Any], got: Any, expected: Any, case: Case) -> None:
+        name, axes = output["name"], output["axes"]
+        if isinstance(expected, torch.Tensor) and not isinstance(got, torch.Tensor):
+            self._stop(
+                "type",
+                "it should return a tensor.",
+                observed=f"{name} is {kind(got)}",
+                expected=f"a tensor of shape {shape(tuple(expected.shape), case.dims, axes)}",
+                cause=_type_advice(got),
+            )
+        if isinstance(expected, np.ndarray) and not isinstance(got, np.ndarray | np.generic):
+            self._stop(
+                "type",
+                "it should return a NumPy array.",
+                observed=f"{name} is {kind(got)}",
+                expected=f"an array of shape {shape(expected.shape, case.dims, axes)}",
+                cause="Leave PyTorch out of this one: NumPy has the same operations, mostly under the same names."
+                if isinstance(got, torch.Tensor)
+                else _type_advice(got),
+            )
+        if isinstance(expected, bool | int | float):
+            array = values.as_array(got)
+            if array is None or array.size != 1:
+                self._stop(
+                    "type",
+                    "it should return a number.",
+                    observed=f"{name} is {kind(got)}"
+                    + (f" of shape {shape(array.shape, case.dims)}" if array is not None else ""),
+                    expected="a single number",
+                    cause="" if got is not None else _type_advice(got),
+                )
+            return
+        want, have = tuple(np.shape(values.as_array(expected))), tuple(np.shape(values.as_array(got)))
+        if want != have:
+            self._stop(
+                "shape",
+                "the shape is not right.",
+                observed=f"{name} has shape {shape(have, case.dims, axes)}",
+                expected=shape(want, case.dims, axes),
+            )
+
+    # rung 3 ------------------------------------------------------------------------------------------------------
+
+    def _dtype(self, outcome: Outcome, case: Case) -> None:
+        for output, got, expected in self._pairs(outcome.value, case):
+            if not isinstance(expected, torch.Tensor | np.ndarray):
+                continue
+            if got.dtype != expected.dtype:
+                self._stop(
+                    "dtype",
+                    "the dtype should follow the input.",
+                    observed=f"{output['name']} is {got.dtype}",
+                    expected=str(expected.dtype),
+                    cause="Something made a new tensor or converted one. Make it from the input: x.new_zeros(...), "
+                    "torch.zeros(..., dtype=x.dtype, device=x.device).",
+                )
+            if isinstance(expected, torch.Tensor) and got.device.type != expected.device.type:
+                self._stop(
+                    "device",
+                    "the result should be where the input is.",
+                    observed=f"{output['name']} is on {got.device.type}",
+                    expected=expected.device.type,
+                    cause="Something made a new tensor or moved one. Make it where the input is: device=x.device.",
+                )
+
+    def _unchanged(self, outcome: Outcome) -> None:
+        if outcome.changed:
+            self._stop(
+                "changed",
+                f"it changed its own input {listing(outcome.changed)}.",
+                expected="the caller's tensors are as they were before the call",
+                cause="An operation in place (+=, -=, *=, a method that ends in _, x[...] = ...) writes into the "
+                "tensor that was passed in. Write x = x - 1 in place of x -= 1.",
+            )
+
+    # rung 4 ------------------------------------------------------------------------------------------------------
+
+    def _finite(self, outcome: Outcome, case: Case) -> None:
+        for output, got, expected in self._pairs(outcome.value, case):
+            a, b = values.as_array(got), values.as_array(expected)
+            if a is None or b is None or b.dtype.kind != "f":
+                continue
+            bad = ~np.isfinite(a) & np.isfinite(b)
+            if bad.any():
+                what = "NaN" if np.isnan(a[bad]).any() else "infinite"
+                self._stop(
+                    "finite",
+                    f"{output['name']} has {what} values.",
+                    observed=f"{int(bad.sum())} of {a.size} numbers are {what}",
+                    expected=f"finite numbers ({case.shows})",
+                )
+
+    def _gradients_arrive(self, outcome: Outcome, case: Case) -> None:
+        wanted = case.outcome.gradients
+        if not wanted:
+            return
+        found = outcome.gradients or {}
+        missing = [name for name, g in wanted.items() if g is not None and found.get(name) is None]
+        if missing:
+            self._stop(
+                "gradient",
+                f"no gradient arrives at {listing(missing)}.",
+                expected="the result can be differentiated with respect to every input and parameter it depends on",
+                cause="Something leaves the graph: .detach(), .item(), .numpy(), .data, torch.tensor(...), "
+                "torch.no_grad(), or a result that does not depend on that input at all.",
+            )
+        for name, gradient in wanted.items():
+            if gradient is not None and not torch.isfinite(found[name]).all() and torch.isfinite(gradient).all():
+                self._stop(
+                    "gradient",
+                    f"the gradient at {name} is not finite.",
+                    cause="A NaN that a later line hides (by a mask, by torch.where) still reaches the gradient: "
+                    "0 · NaN is NaN. Keep it from arising.",
+                )
+
+    # rung 5 ------------------------------------------------------------------------------------------------------
+
+    def _case(self, index: int, case: Case) -> None:
+        outcome = self._outcome(index)
+        self._runs(outcome, case)
+        self._shape(outcome, case)
+        self._dtype(outcome, case)
+        self._unchanged(outcome)
+        self._finite(outcome, case)
+        for output, got, expected in self._pairs(outcome.value, case):
+            if values.close(got, expected, self.exercise.tolerance):
+                continue
+            draw.comparison(expected, got, output, self.title)
+            small = numbers(got)
+            self._stop(
+                "value",
+                f"not the right numbers yet ({case.shows}).",
+                observed=f"{output['name']} = {small}"
+                if small
+                else largest_difference(got, expected, output["axes"] or []),
+                expected=numbers(expected),
+                cause=_inputs(case) if small else "",
+            )
+        for name, gradient in (case.outcome.gradients or {}).items():
+            found = (outcome.gradients or {}).get(name)
+            if gradient is not None and (
+                found is None or not values.close(found, gradient, self.exercise.tolerance * 10)
+            ):
+                self._stop(
+                    "gradient",
+                    f"the values are right, the gradient at {name} is not ({case.shows}).",
+                    cause="Part of the computation is cut off from the graph: look for .detach(), .data or torch.no_grad().",
+                )
+
+    def _shown(self, full: Case) -> list[str]:
+        shown = []
+        for output in self.exercise.outputs:
+            if axes := output["axes"]:
+                shown.append(f"{output['name']} has shape ({', '.join(axes)}{',' if len(axes) == 1 else ''})")
+        if any(map(_is_double, self.exercise.cases)):
+            shown.append("dtype and device follow the input")
+        if full.outcome.gradients and any(g is not None for g in full.outcome.gradients.values()):
+            shown.append("gradients arrive")
+        shown += [case.shows for case in self.exercise.cases if not _is_double(case)]
+        return list(dict.fromkeys(shown))
+
+    # outcomes and diagnosis --------------------------------------------------------------------------------------
+
+    def _outcome(self, index: int) -> Outcome:
+        if index not in self.outcomes:
+            self.outcomes[index] = observe_case(self.exercise, self.exercise.cases[index], self.attempt)
+        return self.outcomes[index]
+
+    def _pairs(self, got: Any, case: Case) -> list[tuple[dict[str, Any], Any, Any]]:
+        outputs, expected = self.exercise.outputs, case.outcome.value
+        if len(outputs) == 1:
+            return [(outputs[0], got, expected)]
+        return list(zip(outputs, got, expected, strict=True))
+
+    def diagnose(self) -> Mistake | None:
+        """The known mistake that does exactly what this attempt does in every case, if there is one."""
+        if any(o.failure and o.failure.kind in ("TookTooLong", "NotImplementedError") for o in self.outcomes.values()):
+            return None
+        mine = [self._outcome(i) for i in range(len(self.exercise.cases))]
+        for mistake in self.exercise.mistakes:
+            if all(_alike(a, b, self.exercise.tolerance) for a, b in zip(mine, mistake.outcomes, strict=True)):
+                return mistake
+        return None
+
+    def _stop(self, rung: str, headline: str, *, observed: str = "", expected: str = "", cause: str = "") -> None:
+        mistake = self.diagnose() if callable(self.attempt) else None
+        if mistake:
+            cause = f"This is exactly what {mistake.gives} gives. {mistake.hint}"
+        raise CheckFailed(self.title, headline, observed=observed, expected=expected, cause=cause, rung=rung)
+
+
+def observe_case(exercise: Exercise, case: Case, attempt: Callable) -> Outcome:
+    """Try ``attempt`` in one case. A module is constructed, given the case's parameters, then called."""
+    if exercise.kind == "function":
+        return observe.call(attempt, case.args, gradients=case.differentiate)
+    module, built = observe.build(attempt, case.init)
+    if built.failure:
+        return built
+    wanted = {name: list(tensor.shape) for name, tensor in case.state.items()}
+    if built.value != wanted:
+        have = _parameters(built.value) if isinstance(built.value, dict) else built.value
+        return Outcome(
+            failure=Failure("WrongParameters", f"its parameters are {have}\nthey should be {_parameters(wanted)}")
+        )
+    return observe.apply(module, case.state, case.args, gradients=case.differentiate)
+
+
+def _parameters(shapes: dict[str, list[int]]) -> str:
+    return ", ".join(f"{name} {tuple(s)}" for name, s in shapes.items()) or "none"
+
+
+def _alike(mine: Outcome, theirs: Outcome, tolerance: float) -> bool:
+    if (mine.failure is None) != (theirs.failure is None):
+        return False
+    if mine.failure and theirs.failure:
+        return mine.failure.kind == theirs.failure.kind
+    if set(mine.changed) != set(theirs.changed) or not values.close(mine.value, theirs.value, tolerance):
+        return False
+    if _dtypes(mine.value) != _dtypes(theirs.value):
+        return False
+    a, b = mine.gradients or {}, theirs.gradients or {}
+    for name in a.keys() | b.keys():
+        x, y = a.get(name), b.get(name)
+        if (x is None) != (y is None) or (x is not None and not values.close(x, y, tolerance * 10)):
+            return False
+    return True
+
+
+def _dtypes(value: Any) -> list[str]:
+    if isinstance(value, list | tuple):
+        return [d for v in value for d in _dtypes(v)]
+    return [str(value.dtype)] if isinstance(value, torch.Tensor | np.ndarray) else [type(value).__name__]
+
+
+def _is_double(case: Case) -> bool:
+    return any(str(x.dtype).endswith("float64") for _, x in values.leaves(case.args))
+
+
+def _inputs(case: Case) -> str:
+    written = [f"{name} = {numbers(value)}" for name, value in case.args.items() if numbers(value)]
+    return f"Work it out by hand for {', '.join(written)}." if len(written) == len(case.args) and written else ""
+
+
+def _type_advice(got: Any) -> str:
+    if got is None:
+        return "Does the function end in a `return` line?"
+    if isinstance(got, list | tuple):
+        return "Put the pieces together with torch.stack or torch.cat before you return them."
+    if isinstance(got, np.ndarray):
+        return "Stay in PyTorch: a detour over .numpy() cuts the gradient."
+    return ""
+
+
+def _advice(failure: Failure) -> str:
+    text = failure.message
+    if failure.kind == "WrongParameters":
+        return "The docstring names the layers and their sizes; a layer made with bias=True has one more parameter."
+    if "can't call numpy()" in text.lower():
+        return "Stay in PyTorch: a detour over .numpy() cuts the gradient."
+    if "leaf Variable that requires grad" in text:
+        return "An operation in place writes into the input. Write x = x - 1 in place of x -= 1."
+    if "mat1 and mat2" in text or "must match the size" in text or "size of tensor" in text or "Expected size" in text:
+        return "Write the shape of each factor beside the line: which axes should meet?"
+    if failure.kind == "NameError":
+        return "Is the name spelled as in the signature, and was the cell that defines it run?"
+    if failure.kind == "TypeError" and "argument" in text:
+        return "Keep the parameters as the exercise names them, in that order."
+    if failure.kind == "AttributeError" and "cannot assign" in text:
+        return "Call super().__init__() first."
+    return ""

@@ -1,0 +1,103 @@
+"""The one short message a learner gets, and the exception that carries it."""
+
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from . import values
+
+WIDTH = 96
+
+
+class CheckFailed(AssertionError):
+    """A check that did not pass. Jupyter shows its message alone, without a traceback; a grader sees an error.
+
+    Args:
+        exercise: the exercise as a learner knows it, such as ``dot_scores (exercise 1.2)``.
+        headline: what is the matter in a few words.
+        observed, expected, cause: the three parts of a message; each may be left out.
+        rung: which step of the ladder broke (see :mod:`attention_course.check.ladder`).
+    """
+
+    def __init__(
+        self, exercise: str, headline: str, *, observed: str = "", expected: str = "", cause: str = "", rung: str = ""
+    ):
+        self.exercise, self.headline, self.rung = exercise, headline, rung
+        self.observed, self.expected, self.cause = observed, expected, cause
+        super().__init__("\n".join(self._lines()))
+
+    def _lines(self) -> list[str]:
+        lines = textwrap.wrap(f"{self.exercise}: {self.headline}", WIDTH)
+        for label, text in (("observed", self.observed), ("expected", self.expected), ("look at", self.cause)):
+            if text:
+                lines += _block(label, text)
+        return lines
+
+    def _render_traceback_(self) -> list[str]:
+        first, *rest = self._lines()
+        return [f"\x1b[1m{first}\x1b[0m", *rest]
+
+
+def _block(label: str, text: str) -> list[str]:
+    indent = "  " + " " * 10
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        lines += textwrap.wrap(paragraph, WIDTH - len(indent)) or [""]
+    return [f"  {label:<10}{lines[0]}", *(indent + line for line in lines[1:])]
+
+
+def shape(shape: tuple[int, ...], dims: dict[str, int], like: list[str] | None = None) -> str:
+    """A shape with the names of its axes: ``(2, 5, 3) = (B, Tk, Tq)``. A length that has no name shows as itself.
+
+    ``like`` are the names expected at each place; they decide where two axes happen to be equally long.
+    """
+    names = []
+    for place, length in enumerate(shape):
+        known = [name for name, n in dims.items() if n == length]
+        wanted = like[place] if like and place < len(like) else None
+        names.append(wanted if wanted in known else known[0] if known else str(length))
+    plain = f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+    named = f"({', '.join(names)}{',' if len(shape) == 1 else ''})"
+    return plain if plain == named else f"{plain} = {named}"
+
+
+def kind(value: Any) -> str:
+    """What a value is, in words: ``a list``, ``a NumPy array``, ``nothing (None)``."""
+    if value is None:
+        return "nothing (None)"
+    if values.as_array(value) is not None and isinstance(value, np.ndarray | np.generic):
+        return "a NumPy array"
+    name = type(value).__name__
+    if name == "Tensor":
+        return "a tensor"
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
+def numbers(value: Any, most: int = 12) -> str:
+    """A small value written out, rounded to four digits; an empty string if it is larger than ``most`` numbers."""
+    array = values.as_array(value)
+    if array is None:
+        return "" if isinstance(value, list | tuple | dict) else repr(value)
+    if array.size > most:
+        return ""
+    rounded = np.round(array.astype(float), 4) + 0.0 if array.dtype.kind == "f" else array
+    return str(rounded.tolist())
+
+
+def largest_difference(got: Any, expected: Any, axes: list[str]) -> str:
+    """Where two arrays differ most: ``largest difference 0.31 at B=0, Tq=2, Tk=4: 0.82 instead of 0.51``."""
+    a, b = values.as_array(got), values.as_array(expected)
+    if a is None or b is None or a.shape != b.shape or a.size == 0:
+        return ""
+    with np.errstate(invalid="ignore"):
+        gap = np.nan_to_num(np.abs(a.astype(float) - b.astype(float)), nan=np.inf)
+    where = np.unravel_index(int(gap.argmax()), gap.shape)
+    wrong = int((~np.isclose(a.astype(float), b.astype(float), rtol=1e-4, atol=1e-5, equal_nan=True)).sum())
+    place = ", ".join(f"{axis}={i}" for axis, i in zip(axes, where, strict=False))
+    return f"{wrong} of {a.size} numbers differ; at {place or 'the only place'} it is {a[where]:.4g} instead of {b[where]:.4g}"
+
+
+def listing(names: list[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "nothing"

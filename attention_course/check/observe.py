@@ -1,0 +1,193 @@
+"""Run a learner's function or module and write down what it did.
+
+This is the only place that touches what a learner wrote. Everything after it works on plain values, so a grader may
+run this file where the learner's code lives and the judging somewhere else.
+"""
+
+import inspect
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import limit, values
+
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+
+
+@dataclass
+class Failure:
+    """An exception in the learner's code: its type, its message, and the learner's own line that raised it."""
+
+    kind: str
+    message: str
+    line: str = ""
+    number: int | None = None
+
+
+@dataclass
+class Outcome:
+    """What one call did.
+
+    ``value`` is what came back, without its graph. ``changed`` names the inputs that were modified in place.
+    ``gradients`` maps each floating-point input (and parameter) to the gradient of a fixed weighted sum of the
+    outputs; None stands for an input that the outputs do not depend on. It is None where nothing was differentiated.
+    """
+
+    value: Any = None
+    failure: Failure | None = None
+    changed: list[str] = field(default_factory=list)
+    gradients: dict[str, torch.Tensor | None] | None = None
+
+
+def call(
+    function: Callable,
+    args: Mapping[str, Any],
+    *,
+    gradients: bool = True,
+    seconds: float | None = None,
+) -> Outcome:
+    """Call ``function`` with ``args`` in their order, under a time limit, and report what happened.
+
+    Args:
+        function: what the learner wrote.
+        args: the inputs by name; they are passed by position, so a learner may rename a parameter.
+        gradients: also differentiate the outputs with respect to every floating-point tensor among the inputs.
+        seconds: the time limit; by default that of :func:`limit.seconds`.
+    """
+    return _watch(lambda inputs: function(*inputs.values()), args, {}, gradients, seconds)
+
+
+def build(
+    module_class: Callable[..., torch.nn.Module],
+    init: Mapping[str, Any],
+    *,
+    seconds: float | None = None,
+) -> tuple[Any, Outcome]:
+    """Construct a learner's module. Returns it with an outcome whose value is the shape of every parameter."""
+    made: list[Any] = []
+
+    def construct(_: Mapping[str, Any]) -> Any:
+        made.append(module_class(**init))
+        return parameter_shapes(made[0]) if isinstance(made[0], torch.nn.Module) else type(made[0]).__name__
+
+    outcome = _watch(construct, {}, {}, False, seconds)
+    return (made[0] if made else None), outcome
+
+
+def apply(
+    module: torch.nn.Module,
+    state: Mapping[str, torch.Tensor],
+    args: Mapping[str, Any],
+    *,
+    gradients: bool = True,
+    seconds: float | None = None,
+) -> Outcome:
+    """Load ``state`` into the learner's module, put it in evaluation mode and call it with ``args``."""
+    like = next((x for _, x in values.leaves(dict(args)) if torch.is_tensor(x) and x.is_floating_point()), None)
+    if like is not None:
+        module.to(like.device, like.dtype)
+    module.load_state_dict({name: tensor.clone() for name, tensor in state.items()})
+    module.eval()
+    return _watch(lambda inputs: module(*inputs.values()), args, dict(module.named_parameters()), gradients, seconds)
+
+
+def parameter_shapes(module: torch.nn.Module) -> dict[str, list[int]]:
+    """The shape of every parameter of ``module`` by name."""
+    return {name: list(p.shape) for name, p in module.named_parameters()}
+
+
+def _watch(
+    body: Callable[[Mapping[str, Any]], Any],
+    args: Mapping[str, Any],
+    parameters: Mapping[str, torch.Tensor],
+    gradients: bool,
+    seconds: float | None,
+) -> Outcome:
+    inputs = {name: values.transform(value, _copy) for name, value in args.items()}
+    before = {name: values.transform(value, _copy) for name, value in args.items()}
+    if gradients:
+        inputs = {name: values.transform(value, _track) for name, value in inputs.items()}
+    outcome = Outcome()
+    allowed = limit.seconds() if seconds is None else seconds
+    try:
+        with limit.time_limit(allowed):
+            raw = body(inputs)
+    except limit.TookTooLong:
+        outcome.failure = Failure("TookTooLong", f"{allowed:g} seconds")
+        return outcome
+    except Exception as error:
+        outcome.failure = _describe(error)
+        # A leaf that requires gradients refuses an in-place change; without gradients the same call shows what it does.
+        if gradients and "leaf Variable that requires grad" in str(error):
+            return _watch(body, args, parameters, False, seconds)
+        return outcome
+    outcome.changed = [name for name in args if not values.close(_detached(inputs[name]), before[name], 0.0)]
+    if gradients and not outcome.changed:
+        outcome.gradients = _differentiate(raw, inputs, parameters)
+    outcome.value = _detached(raw)
+    return outcome
+
+
+def _copy(x: torch.Tensor | np.ndarray) -> torch.Tensor | np.ndarray:
+    return x.detach().clone() if isinstance(x, torch.Tensor) else x.copy()
+
+
+def _track(x: torch.Tensor | np.ndarray) -> torch.Tensor | np.ndarray:
+    return x.requires_grad_() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+
+
+def _detached(value: Any) -> Any:
+    return values.transform(value, lambda x: x.detach() if isinstance(x, torch.Tensor) else x)
+
+
+def _differentiate(
+    raw: Any, inputs: Mapping[str, Any], parameters: Mapping[str, torch.Tensor]
+) -> dict[str, torch.Tensor | None]:
+    sources = {name: x for name, x in values.leaves(dict(inputs)) if torch.is_tensor(x) and x.requires_grad}
+    sources |= parameters
+    total = None
+    for _, out in values.leaves(raw, "output"):
+        if torch.is_tensor(out) and out.requires_grad:
+            # Weights that differ from place to place: an unweighted sum of softmax outputs would have no gradient.
+            weights = torch.cos(torch.arange(out.numel(), dtype=torch.float64)).to(out.device, out.dtype)
+            part = (out.reshape(-1) * weights).sum()
+            total = part if total is None else total + part
+    if total is None:
+        return dict.fromkeys(sources)
+    try:
+        found = torch.autograd.grad(total, list(sources.values()), allow_unused=True)
+    except RuntimeError:
+        return dict.fromkeys(sources)
+    return dict(zip(sources, found, strict=True))
+
+
+def _describe(error: Exception) -> Failure:
+    ours = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_PACKAGE)]
+    theirs = [f for f in ours if f.filename == ours[0].filename] if ours else []
+    frame = theirs[-1] if theirs else None
+    return Failure(
+        kind=type(error).__name__,
+        message=str(error),
+        line=(frame.line or "").strip() if frame else "",
+        number=frame.lineno if frame else None,
+    )
+
+
+def source(function: Callable) -> str:
+    """The text of ``function`` as the learner wrote it, or an empty string where it cannot be had."""
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
+
+
+def run_test(test: Callable, implementations: Sequence[tuple[str, Callable]], seconds: float | None = None) -> dict:
+    """Hand each implementation to a learner's test. Maps its name to None (accepted) or to the :class:`Failure`."""
+    return {
+        name: call(test, {"implementation": f}, gradients=False, seconds=seconds).failure for name, f in implementations
+    }

@@ -1,0 +1,107 @@
+"""Values as plain data: a tree of lists, dicts and numbers, with the arrays beside it.
+
+This is how inputs, expected outputs and the outputs of known mistakes are stored: numbers only, no code and no pickle.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+Arrays = dict[str, np.ndarray]
+
+
+def pack(value: Any, arrays: Arrays) -> Any:
+    """Turn ``value`` into something JSON can hold; tensors and arrays go into ``arrays`` under fresh names.
+
+    Raises:
+        TypeError: for anything that is not a tensor, array, number, string, boolean, None, list, tuple or dict.
+    """
+    if isinstance(value, torch.Tensor):
+        return {"tensor": _store(value.detach().cpu().numpy(), arrays)}
+    if isinstance(value, np.ndarray):
+        return {"array": _store(value, arrays)}
+    if isinstance(value, np.generic):
+        return {"array": _store(np.asarray(value), arrays)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return {type(value).__name__ if type(value) in (list, tuple) else "tuple": [pack(v, arrays) for v in value]}
+    if isinstance(value, dict):
+        return {"dict": {str(key): pack(v, arrays) for key, v in value.items()}}
+    raise TypeError(f"a {type(value).__name__} cannot be stored as numbers")
+
+
+def unpack(tree: Any, arrays: Arrays, device: torch.device | str = "cpu") -> Any:
+    """The value that :func:`pack` stored, with its tensors on ``device``. Every call makes fresh copies."""
+    if not isinstance(tree, dict):
+        return tree
+    ((kind, content),) = tree.items()
+    if kind == "tensor":
+        return torch.from_numpy(arrays[content].copy()).to(device)
+    if kind == "array":
+        return arrays[content].copy()
+    if kind == "dict":
+        return {key: unpack(v, arrays, device) for key, v in content.items()}
+    items = [unpack(v, arrays, device) for v in content]
+    return tuple(items) if kind == "tuple" else items
+
+
+def _store(array: np.ndarray, arrays: Arrays) -> str:
+    for name, stored in arrays.items():
+        same_kind = stored.dtype == array.dtype and stored.shape == array.shape
+        if same_kind and np.array_equal(stored, array, equal_nan=array.dtype.kind == "f"):
+            return name
+    name = f"a{len(arrays)}"
+    arrays[name] = np.array(array)
+    return name
+
+
+def transform(value: Any, change: Callable[[torch.Tensor | np.ndarray], Any]) -> Any:
+    """``value`` with ``change`` applied to every tensor and array in it."""
+    if isinstance(value, torch.Tensor | np.ndarray):
+        return change(value)
+    if isinstance(value, list | tuple):
+        return type(value)([transform(v, change) for v in value])
+    if isinstance(value, dict):
+        return {key: transform(v, change) for key, v in value.items()}
+    return value
+
+
+def leaves(value: Any, name: str = "") -> list[tuple[str, torch.Tensor | np.ndarray]]:
+    """Every tensor and array in ``value``, each with the path that leads to it."""
+    if isinstance(value, torch.Tensor | np.ndarray):
+        return [(name, value)]
+    if isinstance(value, list | tuple):
+        return [leaf for i, v in enumerate(value) for leaf in leaves(v, f"{name}[{i}]")]
+    if isinstance(value, dict):
+        return [leaf for key, v in value.items() for leaf in leaves(v, f"{name}[{key!r}]" if name else str(key))]
+    return []
+
+
+def as_array(value: Any) -> np.ndarray | None:
+    """A number, tensor or array as a NumPy array; None for anything else."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().to("cpu", torch.float64 if value.is_floating_point() else value.dtype).numpy()
+    if isinstance(value, np.ndarray | np.generic | bool | int | float):
+        return np.asarray(value)
+    return None
+
+
+def close(a: Any, b: Any, tolerance: float) -> bool:
+    """Are two values the same, up to ``tolerance`` (relative to the largest number in ``b``, and absolute)?"""
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(close(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(close(a[key], b[key], tolerance) for key in a)
+    x, y = as_array(a), as_array(b)
+    if x is None or y is None:
+        return type(a) is type(b) and a == b
+    if x.shape != y.shape:
+        return False
+    if x.dtype.kind not in "fiub" or y.dtype.kind not in "fiub":
+        return bool(np.array_equal(x, y))
+    finite = np.abs(y[np.isfinite(y)]) if y.size else y
+    scale = float(finite.max()) if finite.size else 0.0
+    return bool(np.allclose(x, y, rtol=tolerance, atol=tolerance * max(0.1, min(scale, 10.0)), equal_nan=True))

@@ -1,0 +1,198 @@
+"""The inputs on which a check of lesson 01 climbs: one mechanism at a time, then all dimensions different."""
+
+import torch
+
+from attention_course.authoring import Case, Exercise, numbers
+
+_q, _k = numbers(1, 2, 3, 4), numbers(2, 2, 5, 4)
+_square = {"q": numbers(3, 1, 4, 4), "k": numbers(4, 1, 4, 4)}
+_hand = {"q": torch.tensor([[[1.0, 2.0]]]), "k": torch.tensor([[[1.0, 2.0], [2.0, -1.0], [-1.0, -2.0]]])}
+_scores = {"inputs": {"q": "B Tq d", "k": "B Tk d"}, "outputs": {"scores": "B Tq Tk"}}
+
+EXERCISES = [
+    Exercise(
+        "weighted_context",
+        "1.1",
+        inputs={"weights": "B Tq Tk", "v": "B Tk d_v"},
+        outputs={"context": "B Tq d_v"},
+        cases=[
+            Case(
+                "the example worked by hand comes out",
+                {
+                    "weights": torch.tensor([[[0.5, 0.5, 0.0]]]),
+                    "v": torch.tensor([[[2.0, 0.0], [0.0, 4.0], [9.0, 9.0]]]),
+                },
+            ),
+            Case(
+                "weight 1 in one place is a look-up",
+                {"weights": torch.eye(3)[[2, 0]][None], "v": numbers(5, 1, 3, 2)},
+            ),
+            Case(
+                "queries with different weights get different contexts",
+                {"weights": torch.softmax(numbers(6, 2, 4, 4), -1), "v": numbers(7, 2, 4, 4)},
+            ),
+            Case(
+                "it holds for a batch in which all lengths differ",
+                {"weights": torch.softmax(numbers(8, 2, 3, 5), -1), "v": numbers(9, 2, 5, 6)},
+            ),
+        ],
+    ),
+    Exercise(
+        "dot_scores",
+        "1.2",
+        **_scores,
+        cases=[
+            Case("the example worked by hand comes out", _hand),
+            Case("rows are queries and columns are keys", _square),
+            Case("it holds for a batch in which all lengths differ", {"q": _q, "k": _k}),
+        ],
+    ),
+    Exercise(
+        "score_variance",
+        "1.3",
+        inputs={"d": "", "n": ""},
+        outputs={"variance": ""},
+        tolerance=0.15,
+        double=False,
+        cases=[
+            Case("it is close to 1 for d = 1", {"d": 1, "n": 50000}, differentiate=False),
+            Case("it is close to 16 for d = 16", {"d": 16, "n": 20000}, differentiate=False),
+            Case("it is close to 100 for d = 100", {"d": 100, "n": 10000}, differentiate=False),
+        ],
+    ),
+    Exercise(
+        "scaled_dot_scores",
+        "1.4",
+        **_scores,
+        cases=[
+            Case("the example worked by hand comes out", _hand),
+            Case("with d = 1 nothing is divided", {"q": numbers(10, 1, 2, 1), "k": numbers(11, 1, 3, 1)}),
+            Case("rows are queries and columns are keys", _square),
+            Case("it holds for a batch in which all lengths differ", {"q": _q, "k": _k}),
+        ],
+    ),
+    Exercise(
+        "bilinear_scores",
+        "1.5",
+        inputs={"q": "B Tq d_q", "k": "B Tk d_k", "W": "d_q d_k"},
+        outputs={"scores": "B Tq Tk"},
+        cases=[
+            Case(
+                "the example worked by hand comes out",
+                {
+                    "q": torch.tensor([[[1.0, 2.0]]]),
+                    "k": torch.tensor([[[1.0, 0.0, 2.0]]]),
+                    "W": torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]),
+                },
+            ),
+            Case(
+                "W is used as it is, not its transpose",
+                {"q": numbers(12, 1, 3, 3), "k": numbers(13, 1, 3, 3), "W": numbers(14, 3, 3)},
+            ),
+            Case(
+                "it holds for a batch in which all lengths differ",
+                {"q": numbers(15, 2, 3, 4), "k": numbers(16, 2, 5, 6), "W": numbers(17, 4, 6)},
+            ),
+        ],
+    ),
+    Exercise(
+        "additive_scores",
+        "1.6",
+        inputs={"q": "B Tq d_q", "k": "B Tk d_k", "W_q": "d_q d_h", "W_k": "d_k d_h", "w": "d_h"},
+        outputs={"scores": "B Tq Tk"},
+        cases=[
+            Case(
+                "the example worked by hand comes out",
+                {
+                    "q": torch.tensor([[[0.5]]]),
+                    "k": torch.tensor([[[-0.5], [0.5]]]),
+                    "W_q": torch.tensor([[1.0]]),
+                    "W_k": torch.tensor([[1.0]]),
+                    "w": torch.tensor([2.0]),
+                },
+            ),
+            Case(
+                "every query meets every key",
+                {
+                    "q": numbers(18, 1, 3, 3, scale=0.6),
+                    "k": numbers(19, 1, 3, 3, scale=0.6),
+                    "W_q": numbers(20, 3, 3, scale=0.6),
+                    "W_k": numbers(21, 3, 3, scale=0.6),
+                    "w": numbers(22, 3),
+                },
+            ),
+            Case(
+                "it holds for a batch in which all lengths differ",
+                {
+                    "q": numbers(23, 2, 3, 4, scale=0.6),
+                    "k": numbers(24, 2, 5, 6, scale=0.6),
+                    "W_q": numbers(25, 4, 7, scale=0.6),
+                    "W_k": numbers(26, 6, 7, scale=0.6),
+                    "w": numbers(27, 7),
+                },
+            ),
+        ],
+    ),
+    Exercise(
+        "SelfAttention",
+        "1.7",
+        kind="module",
+        inputs={"x": "B T d_model"},
+        outputs={"context": "B T d_v", "weights": "B T T"},
+        cases=[
+            Case(
+                "a single token hands itself its own value",
+                {"x": numbers(28, 1, 1, 3)},
+                init={"d_model": 3, "d_k": 2, "d_v": 2},
+                state={
+                    "W_q.weight": numbers(29, 2, 3),
+                    "W_k.weight": numbers(30, 2, 3),
+                    "W_v.weight": numbers(31, 2, 3),
+                },
+            ),
+            Case(
+                "equal keys get equal weights",
+                {"x": numbers(32, 1, 4, 3)},
+                init={"d_model": 3, "d_k": 2, "d_v": 2},
+                state={
+                    "W_q.weight": numbers(33, 2, 3),
+                    "W_k.weight": torch.zeros(2, 3),
+                    "W_v.weight": numbers(34, 2, 3),
+                },
+            ),
+            Case(
+                "weights and contexts are right when all lengths differ",
+                {"x": numbers(35, 2, 7, 5)},
+                init={"d_model": 5, "d_k": 3, "d_v": 4},
+                state={
+                    "W_q.weight": numbers(36, 3, 5),
+                    "W_k.weight": numbers(37, 3, 5),
+                    "W_v.weight": numbers(38, 4, 5),
+                },
+            ),
+        ],
+    ),
+    Exercise(
+        "numpy_scores",
+        "1.8",
+        inputs={"q": "Tq d", "k": "Tk d"},
+        outputs={"scores": "Tq Tk"},
+        cases=[
+            Case("the example worked by hand comes out", {name: x[0].numpy() for name, x in _hand.items()}),
+            Case("rows are queries and columns are keys", {name: x[0].numpy() for name, x in _square.items()}),
+            Case("it holds when all lengths differ", {"q": _q[0].numpy(), "k": _k[0].numpy()}),
+        ],
+    ),
+    Exercise("counterexample", "1.9", kind="counterexample"),
+    Exercise(
+        "repaired_weights",
+        "1.10",
+        inputs={"q": "B Tq d", "k": "B Tk d"},
+        outputs={"weights": "B Tq Tk"},
+        cases=[
+            Case("it still holds where Tk and d are equal", _square),
+            Case("it holds for few entries and many keys", {"q": numbers(39, 1, 2, 2), "k": numbers(40, 1, 8, 2)}),
+            Case("it holds for many entries and few keys", {"q": numbers(41, 2, 3, 9), "k": numbers(42, 2, 4, 9)}),
+        ],
+    ),
+]
