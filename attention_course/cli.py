@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -19,8 +20,8 @@ def main() -> None:
 
     @app.command()
     def build(
-        lesson: list[str] = typer.Argument(None, help="Lessons such as 01; all by default."),
-        check: bool = typer.Option(False, "--check", help="Change nothing; fail if a build would."),
+        lesson: Annotated[list[str] | None, typer.Argument(help="Lessons such as 01; all by default.")] = None,
+        check: Annotated[bool, typer.Option("--check", help="Change nothing; fail if a build would.")] = False,
     ) -> None:
         """Regenerate the answers, the executed solutions and course/ from the lessons' texts."""
         from .authoring.build import build as run

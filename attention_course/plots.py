@@ -8,6 +8,7 @@ to.
 import base64
 import io
 import os
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ import seaborn as sns
 import torch
 from IPython.display import display
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 Matrix = torch.Tensor | np.ndarray | Sequence[Sequence[float]]
@@ -24,7 +26,8 @@ Vector = torch.Tensor | np.ndarray | Sequence[float]
 
 # Okabe and Ito (2008), "Color universal design": told apart with every common form of colour blindness.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-SEQUENTIAL = sns.color_palette("crest", as_cmap=True)
+# From white, for "no weight", through the palette's blue to nearly black: also right in greyscale.
+SEQUENTIAL = LinearSegmentedColormap.from_list("weights", ["#ffffff", "#b9d9ee", "#4a9bcb", "#0072B2", "#062a45"])
 DIVERGING = sns.diverging_palette(250, 40, s=85, l=45, as_cmap=True)
 STATIC = "ATTENTION_STATIC_FIGURES"
 
@@ -129,7 +132,7 @@ def small_multiples(
                 fmt=".2f",
                 annot_kws={"size": 8.5},
                 linewidths=1,
-                linecolor="white",
+                linecolor="#e8e8e8",
                 cbar=i == len(arrays) - 1 or not shared_scale,
                 cbar_kws={"shrink": 0.85, "pad": 0.03},
                 xticklabels=list(columns),
@@ -140,7 +143,7 @@ def small_multiples(
             ax.set_xlabel(xlabel)
             ax.set_ylabel(ylabel if i == 0 else "")
             ax.set_title(titles[i], fontweight="normal", fontsize=10)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        _headline(figure, title)
         show(figure, alt)
 
 
@@ -162,12 +165,12 @@ def compare(expected: Matrix, got: Matrix, *, title: str, rows: str, columns: st
         ):
             sns.heatmap(
                 array, ax=ax, cmap=DIVERGING, vmin=-limit, vmax=limit, annot=array.size <= 36, fmt=".2f",
-                annot_kws={"size": 8}, linewidths=1, linecolor="white", cbar_kws={"shrink": 0.85},
+                annot_kws={"size": 8}, linewidths=1, linecolor="#e8e8e8", cbar_kws={"shrink": 0.85},
                 xticklabels=False, yticklabels=False,
             )  # fmt: skip
             ax.set(xlabel=columns, ylabel=rows)
             ax.set_title(name, fontweight="normal", fontsize=10)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        _headline(figure, title)
         show(figure, f"{title}. Three maps: expected, yours, and the difference, which is at most {gap:.3g}.")
 
 
@@ -193,7 +196,7 @@ def lines(
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(7.2, 3.6), layout="constrained")
         _curves(figure.subplots(), x, series, xlabel, ylabel, logx, logy)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        _headline(figure, title)
         show(figure, alt)
 
 
@@ -219,7 +222,7 @@ def panels(
             zip(figure.subplots(1, len(groups), squeeze=False)[0], groups, strict=True)
         ):
             _curves(ax, x, series, xlabel, ylabel, logx, i < len(logy) and logy[i])
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        _headline(figure, title)
         show(figure, alt)
 
 
@@ -250,7 +253,7 @@ def bars(
         ax.set(xlabel=xlabel, ylabel=ylabel)
         if len(values) > 1:
             ax.legend(frameon=False, ncols=len(values), loc="upper center", bbox_to_anchor=(0.5, 1.14))
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        _headline(figure, title)
         show(figure, alt)
 
 
@@ -282,6 +285,12 @@ def interactive(draw: Callable[[Any], None], *, name: str, options: Sequence[Any
     ipywidgets.interact(draw, **{"value": slider})
 
 
+def _headline(figure: Figure, title: str) -> None:
+    """The finding, at the top left, in as many lines as the figure's width asks for."""
+    per_line = int(figure.get_size_inches()[0] / 0.088)
+    figure.suptitle(textwrap.fill(title, per_line), x=0.01, ha="left", fontsize=11, fontweight="bold")
+
+
 def _curves(
     ax: Axes, x: Vector, series: Mapping[str, Vector], xlabel: str, ylabel: str, logx: bool, logy: bool
 ) -> None:
@@ -307,7 +316,7 @@ def _curves(
 def _name_the_ends(ax: Axes, xs: np.ndarray, ends: list[tuple[float, str, str]]) -> None:
     """Write each curve's name beside its right end, pushed apart where two would overlap."""
     width = ax.get_position().width * ax.figure.get_size_inches()[0]
-    room = 0.075 * max(len(name) for _, name, _ in ends) / width + 0.03  # of the axes' width, for the longest name
+    room = 0.068 * max(len(name) for _, name, _ in ends) / width + 0.03  # of the axes' width, for the longest name
     to_scale, back = (np.log2, np.exp2) if ax.get_xscale() == "log" else (np.asarray, np.asarray)
     first, last = float(to_scale(xs[0])), float(to_scale(xs[-1]))
     ax.set_xlim(float(back(first - 0.03 * (last - first))), float(back(last + room / (1 - room) * (last - first))))

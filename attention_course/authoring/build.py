@@ -1,7 +1,7 @@
 """From a lesson's text to what students open: numbers, executed notebook, student notebook.
 
-Building twice changes no byte. Where a processor or a font renderer differs in the last digit or the odd pixel, what was
-stored is kept, so that a build on another machine changes nothing either.
+Building twice changes no byte. Where a processor or a font renderer differs in the last digit or the odd pixel, what
+was stored is kept, so that a build on another machine changes nothing either.
 """
 
 import base64
@@ -102,7 +102,7 @@ def execute(lesson: Lesson) -> NotebookNode:
         for output in cell.get("outputs", []):
             if output.output_type == "stream" and output.name == "stderr":
                 raise LessonError(
-                    f"{lesson.source}: cell {cell.id} writes to stderr, which grading scores 0:\n{output.text}"
+                    f"{lesson.source}: cell {cell.id} writes to stderr, that scores 0:\n{output.text}"
                 )
     return notebook
 

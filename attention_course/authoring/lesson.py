@@ -162,7 +162,7 @@ def cell_id(cell: NotebookNode, number: str, place: int) -> str:
 
 
 def run_cell(cell: NotebookNode, names: dict[str, Any]) -> None:
-    """Run one code cell in ``names`` as a notebook would, without a kernel. Its source stays readable for ``inspect``."""
+    """Run one code cell in ``names`` as a notebook would, without a kernel. Its source stays readable."""
     text = TransformerManager().transform_cell(cell.source)
     name = f"<cell {cell.id}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)

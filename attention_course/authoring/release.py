@@ -27,8 +27,8 @@ On your own machine (Python 3.11 or newer), in this folder:
 
 On Windows the programs are in .venv\\Scripts in place of .venv/bin.
 
-Write your lines where a cell says TODO, run the cell, then run the check below it. Hand in the notebook itself, under the
-name it has.
+Write your lines where a cell says TODO, run the cell, then run the check below it. Hand in the notebook itself, under
+the name it has.
 """
 
 

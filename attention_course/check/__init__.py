@@ -6,9 +6,9 @@ In a lesson::
     check.exercise("dot_scores", dot_scores)   # after an exercise
     check.progress()                           # at the end
 
-A check that passes prints what was shown to hold. One that fails raises :class:`CheckFailed`, which Jupyter shows as one
-short message. The functions below ``progress`` are for graded tests: they ask about a learner's object what a test must
-not look up in it directly, so that the same test runs where that object lives in another process.
+A check that passes prints what was shown to hold. One that fails raises :class:`CheckFailed`, which Jupyter shows as
+one short message. The functions below ``progress`` are for graded tests: they ask about a learner's object what a test
+must not look up in it directly, so that the same test runs where that object lives in another process.
 """
 
 import ast
@@ -21,7 +21,7 @@ import torch
 from . import answers, notebook, observe, values
 from .answers import UnknownExercise
 from .ladder import Climb
-from .messages import WIDTH, CheckFailed, kind, numbers
+from .messages import WIDTH, CheckFailed, failed_call, kind, numbers
 
 __all__ = [
     "CheckFailed",
@@ -109,7 +109,7 @@ def counterexample(name: str, find: Callable[[], Any], *, wrong: Callable, right
     if array is None or array.size == 0 or not torch.isfinite(good.value).all():
         stop(
             "the right implementation has no finite result on these inputs.",
-            cause="A counterexample is an ordinary input on which the right answer is clear: no empty axis, no inf, no NaN.",
+            cause="A counterexample is an ordinary input with a clear right answer: no empty axis, no inf, no NaN.",
         )
     bad = observe.call(wrong, named, gradients=False)
     if not bad.failure and values.close(bad.value, good.value, 1e-3):
@@ -235,24 +235,5 @@ def _pass(name: str, label: str, shown: list[str]) -> None:
 
 
 def _stop_unless_it_ran(outcome: observe.Outcome, title: str) -> None:
-    failure = outcome.failure
-    if failure is None:
-        return
-    if failure.kind == "NotImplementedError":
-        raise CheckFailed(
-            title,
-            "not written yet.",
-            cause="Replace the line `raise NotImplementedError` below `# TODO` by your own, run that cell, then this one.",
-            rung="written",
-        )
-    if failure.kind == "TookTooLong":
-        raise CheckFailed(
-            title,
-            f"it did not finish: stopped after {failure.message}.",
-            cause="A loop that never ends? Each `while` needs something that makes its condition false.",
-            rung="runs",
-        )
-    line = f"\nline {failure.number} of your cell: {failure.line}" if failure.line else ""
-    raise CheckFailed(
-        title, f"your code raised {failure.kind}.", observed=failure.message.split("\n")[0] + line, rung="runs"
-    )
+    if outcome.failure:
+        raise CheckFailed(title, **failed_call(outcome.failure))

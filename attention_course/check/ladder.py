@@ -16,7 +16,7 @@ import torch
 
 from . import draw, observe, values
 from .answers import Case, Exercise, Mistake
-from .messages import CheckFailed, kind, largest_difference, listing, numbers, shape
+from .messages import CheckFailed, failed_call, kind, largest_difference, listing, numbers, shape
 from .observe import Failure, Outcome
 
 
@@ -68,30 +68,8 @@ class Climb:
             )
 
     def _runs(self, outcome: Outcome, case: Case | None = None) -> None:
-        failure = outcome.failure
-        if failure is None:
-            return
-        when = f" when {case.shows} is tried" if case else ""
-        if failure.kind == "NotImplementedError":
-            self._stop(
-                "written",
-                "not written yet.",
-                cause="Replace the line `raise NotImplementedError` below `# TODO` by your own, run that cell, "
-                "then run this one again.",
-            )
-        if failure.kind == "TookTooLong":
-            self._stop(
-                "runs",
-                f"it did not finish{when}: stopped after {failure.message}.",
-                cause="A loop that never ends? Each `while` needs something that makes its condition false.",
-            )
-        line = f"line {failure.number} of your cell: {failure.line}" if failure.line else ""
-        self._stop(
-            "runs",
-            f"your code raised {failure.kind}{when}.",
-            observed="\n".join(x for x in (failure.message.strip().split("\n")[0][:300], line) if x),
-            cause=_advice(failure),
-        )
+        if outcome.failure:
+            self._stop(**failed_call(outcome.failure, f" (tried: {case.shows})" if case else ""))
 
     # rung 2 ------------------------------------------------------------------------------------------------------
 
@@ -257,7 +235,7 @@ class Climb:
                 self._stop(
                     "gradient",
                     f"the values are right, the gradient at {name} is not ({case.shows}).",
-                    cause="Part of the computation is cut off from the graph: look for .detach(), .data or torch.no_grad().",
+                    cause="Part of the computation is cut off from the graph by .detach(), .data or torch.no_grad().",
                 )
 
     def _shown(self, full: Case) -> list[str]:
@@ -361,23 +339,4 @@ def _type_advice(got: Any) -> str:
         return "Put the pieces together with torch.stack or torch.cat before you return them."
     if isinstance(got, np.ndarray):
         return "Stay in PyTorch: a detour over .numpy() cuts the gradient."
-    return ""
-
-
-def _advice(failure: Failure) -> str:
-    text = failure.message
-    if failure.kind == "WrongParameters":
-        return "The docstring names the layers and their sizes; a layer made with bias=True has one more parameter."
-    if "can't call numpy()" in text.lower():
-        return "Stay in PyTorch: a detour over .numpy() cuts the gradient."
-    if "leaf Variable that requires grad" in text:
-        return "An operation in place writes into the input. Write x = x - 1 in place of x -= 1."
-    if "mat1 and mat2" in text or "must match the size" in text or "size of tensor" in text or "Expected size" in text:
-        return "Write the shape of each factor beside the line: which axes should meet?"
-    if failure.kind == "NameError":
-        return "Is the name spelled as in the signature, and was the cell that defines it run?"
-    if failure.kind == "TypeError" and "argument" in text:
-        return "Keep the parameters as the exercise names them, in that order."
-    if failure.kind == "AttributeError" and "cannot assign" in text:
-        return "Call super().__init__() first."
     return ""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from . import values
+from .observe import Failure
 
 WIDTH = 96
 
@@ -45,6 +46,33 @@ def _block(label: str, text: str) -> list[str]:
     for paragraph in text.split("\n"):
         lines += textwrap.wrap(paragraph, WIDTH - len(indent)) or [""]
     return [f"  {label:<10}{lines[0]}", *(indent + line for line in lines[1:])]
+
+
+def failed_call(failure: Failure, when: str = "") -> dict[str, str]:
+    """The parts of the message about a call that raised, hung or is not written: headline, observed, cause, rung.
+
+    ``when`` names the situation in which it happened.
+    """
+    if failure.kind == "NotImplementedError":
+        return {
+            "rung": "written",
+            "headline": "not written yet.",
+            "cause": "Replace the line `raise NotImplementedError` below `# TODO` by your own, run that cell, then run "
+            "this one again.",
+        }
+    if failure.kind == "TookTooLong":
+        return {
+            "rung": "runs",
+            "headline": f"it did not finish: stopped after {failure.message}{when}.",
+            "cause": "A loop that never ends? Each `while` needs something that makes its condition false.",
+        }
+    line = f"line {failure.number} of your cell: {failure.line}" if failure.line else ""
+    return {
+        "rung": "runs",
+        "headline": f"your code raised {failure.kind}{when}.",
+        "observed": "\n".join(x for x in (failure.message.strip()[:300], line) if x),
+        "cause": _advice(failure),
+    }
 
 
 def shape(shape: tuple[int, ...], dims: dict[str, int], like: list[str] | None = None) -> str:
@@ -95,9 +123,29 @@ def largest_difference(got: Any, expected: Any, axes: list[str]) -> str:
     where = np.unravel_index(int(gap.argmax()), gap.shape)
     wrong = int((~np.isclose(a.astype(float), b.astype(float), rtol=1e-4, atol=1e-5, equal_nan=True)).sum())
     place = ", ".join(f"{axis}={i}" for axis, i in zip(axes, where, strict=False))
-    return f"{wrong} of {a.size} numbers differ; at {place or 'the only place'} it is {a[where]:.4g} instead of {b[where]:.4g}"
+    pair = f"{a[where]:.4g} instead of {b[where]:.4g}"
+    return f"{wrong} of {a.size} numbers differ; at {place or 'the only place'} it is {pair}"
 
 
 def listing(names: list[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "nothing"
+
+
+def _advice(failure: Failure) -> str:
+    text = failure.message
+    if failure.kind == "WrongParameters":
+        return "The docstring names the layers and their sizes; a layer made with bias=True has one more parameter."
+    if "can't call numpy()" in text.lower():
+        return "Stay in PyTorch: a detour over .numpy() cuts the gradient."
+    if "leaf Variable that requires grad" in text:
+        return "An operation in place writes into the input. Write x = x - 1 in place of x -= 1."
+    if "mat1 and mat2" in text or "must match the size" in text or "size of tensor" in text or "Expected size" in text:
+        return "Write the shape of each factor beside the line: which axes should meet?"
+    if failure.kind == "NameError":
+        return "Is the name spelled as in the signature, and was the cell that defines it run?"
+    if failure.kind == "TypeError" and "argument" in text:
+        return "Keep the parameters as the exercise names them, in that order."
+    if failure.kind == "AttributeError" and "cannot assign" in text:
+        return "Call super().__init__() first."
+    return ""

@@ -1,1 +1,690 @@
+"""Wrong answers to the exercises of lesson 01, each with what its author needs to read."""
 
+import math
+
+import numpy as np
+import torch
+from torch import nn
+
+from attention_course.authoring import mistake
+
+# 1.1 weighted_context -----------------------------------------------------------------------------------------------
+
+
+@mistake(
+    "weighted_context",
+    "turning the weights around, so that values ask and queries answer,",
+    "The weights are (B, Tq, Tk) already: row i belongs to query i. Multiply them as they are.",
+)
+def context_weights_transposed(weights, v):
+    return weights.transpose(-2, -1) @ v
+
+
+@mistake(
+    "weighted_context",
+    "the plain mean of the values",
+    "That is the old fixed context: every query gets the same. Each query's own weights have to decide.",
+)
+def context_is_the_mean(weights, v):
+    return v.mean(dim=1, keepdim=True).expand(-1, weights.shape[1], -1)
+
+
+@mistake(
+    "weighted_context",
+    "adding the queries up",
+    "Only Tk is summed over; Tq stays, with one context for each query.",
+)
+def context_sums_queries(weights, v):
+    return torch.einsum("bij,bjd->bd", weights, v)[:, None]
+
+
+@mistake(
+    "weighted_context",
+    "taking the value with the largest weight and leaving out the others",
+    "A weight of 0.5 takes half of a value. Sum over all of them.",
+)
+def context_takes_the_largest(weights, v):
+    return torch.stack([x[i] for x, i in zip(v, weights.argmax(dim=-1), strict=True)])
+
+
+@mistake(
+    "weighted_context",
+    "dividing by the number of values after the sum",
+    "The weights sum to 1 already, so the weighted sum is the average.",
+)
+def context_divided_again(weights, v):
+    return weights @ v / v.shape[1]
+
+
+@mistake(
+    "weighted_context",
+    "a second softmax over weights that are weights already",
+    "Use the weights as they come.",
+)
+def context_softmax_again(weights, v):
+    return torch.softmax(weights, dim=-1) @ v
+
+
+@mistake(
+    "weighted_context",
+    "returning the contexts with their last two axes exchanged",
+    "One context per query: (B, Tq, d_v).",
+)
+def context_transposed(weights, v):
+    return (weights @ v).transpose(-2, -1)
+
+
+@mistake(
+    "weighted_context",
+    "cutting the weights off with .detach()",
+    "The weights are what attention learns; their gradient must come through.",
+)
+def context_detached(weights, v):
+    return weights.detach() @ v
+
+
+# 1.2 dot_scores -----------------------------------------------------------------------------------------------------
+
+
+@mistake(
+    "dot_scores",
+    "scoring the keys against the queries",
+    "Rows are queries, columns are keys: q stands on the left of the product.",
+)
+def dot_swapped(q, k):
+    return k @ q.transpose(-2, -1)
+
+
+@mistake(
+    "dot_scores",
+    "the cosine of the angle",
+    "Nothing is divided by the lengths of the vectors: a longer key scores higher.",
+)
+def dot_cosine(q, k):
+    return torch.nn.functional.normalize(q, dim=-1) @ torch.nn.functional.normalize(k, dim=-1).transpose(-2, -1)
+
+
+@mistake(
+    "dot_scores",
+    "reshaping the keys where they should be transposed",
+    "reshape keeps the numbers in their order and cuts them anew, so entries of different keys get mixed. "
+    "transpose moves the axes.",
+)
+def dot_reshaped(q, k):
+    return q @ k.reshape(k.shape[0], k.shape[2], k.shape[1])
+
+
+@mistake(
+    "dot_scores",
+    "dividing by the square root of d",
+    "You are one exercise ahead: that is 1.4. Here it is the dot product alone.",
+)
+def dot_scaled_already(q, k):
+    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+@mistake("dot_scores", "a softmax of the scores", "Scores come first; they become weights later.")
+def dot_softmaxed(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1), dim=-1)
+
+
+@mistake(
+    "dot_scores",
+    "the negative distance between query and key",
+    "A score is the sum of the products of their entries.",
+)
+def dot_distance(q, k):
+    return -(q[:, :, None] - k[:, None]).pow(2).sum(-1)
+
+
+@mistake(
+    "dot_scores",
+    "filling a float32 tensor of zeros, whatever the input is,",
+    "Make it with q.new_zeros(...), or better: one product, no zeros.",
+)
+def dot_always_single(q, k):
+    scores = torch.zeros(q.shape[0], q.shape[1], k.shape[1])
+    for i in range(q.shape[1]):
+        scores[:, i] = (q[:, i, None] * k).sum(-1)
+    return scores
+
+
+@mistake(
+    "dot_scores",
+    "transpose_ with an underscore",
+    "It turns the caller's keys around for good. transpose without the underscore leaves them alone.",
+)
+def dot_in_place(q, k):
+    return q @ k.transpose_(-2, -1)
+
+
+# 1.3 score_variance -------------------------------------------------------------------------------------------------
+
+
+@mistake(
+    "score_variance",
+    "the standard deviation",
+    "That is the square root of the variance: use .var(), not .std().",
+)
+def variance_std(d, n):
+    return (torch.randn(n, d) * torch.randn(n, d)).sum(-1).std().item()
+
+
+@mistake(
+    "score_variance",
+    "the variance of the single products",
+    "A dot product is their sum: sum over the axis of length d before you take the variance.",
+)
+def variance_not_summed(d, n):
+    return (torch.randn(n, d) * torch.randn(n, d)).var().item()
+
+
+@mistake(
+    "score_variance",
+    "torch.rand in place of torch.randn",
+    "rand draws evenly between 0 and 1; the argument above needs mean 0 and variance 1, which randn has.",
+)
+def variance_uniform(d, n):
+    return (torch.rand(n, d) * torch.rand(n, d)).sum(-1).var().item()
+
+
+@mistake(
+    "score_variance",
+    "the mean size of the scores",
+    "Variance is the mean squared distance from the mean; .var() computes it.",
+)
+def variance_mean_size(d, n):
+    return (torch.randn(n, d) * torch.randn(n, d)).sum(-1).abs().mean().item()
+
+
+@mistake(
+    "score_variance",
+    "the dot product of each query with itself",
+    "Query and key are drawn independently: call torch.randn twice.",
+)
+def variance_same_vector(d, n):
+    q = torch.randn(n, d)
+    return (q * q).sum(-1).var().item()
+
+
+@mistake(
+    "score_variance",
+    "taking the variance of cosines",
+    "Do not normalise the vectors: their length is part of the score.",
+)
+def variance_cosine(d, n):
+    return torch.nn.functional.cosine_similarity(torch.randn(n, d), torch.randn(n, d)).var().item()
+
+
+@mistake(
+    "score_variance",
+    "the sum of the squared scores, not divided by n,",
+    "A variance is a mean, not a sum: .var() divides.",
+)
+def variance_not_averaged(d, n):
+    return (torch.randn(n, d) * torch.randn(n, d)).sum(-1).pow(2).sum().item()
+
+
+# 1.4 scaled_dot_scores ----------------------------------------------------------------------------------------------
+
+
+@mistake(
+    "scaled_dot_scores",
+    "dividing by d",
+    "The variance is d, so the size is the square root of d. Look at the argument above: s / d would have variance 1/d.",
+)
+def scaled_by_d(q, k):
+    return q @ k.transpose(-2, -1) / q.shape[-1]
+
+
+@mistake(
+    "scaled_dot_scores",
+    "dividing by the square root of the number of keys",
+    "A score is a sum over the d entries of a vector, however many keys there are: shape[-1], not shape[1].",
+)
+def scaled_by_keys(q, k):
+    return q @ k.transpose(-2, -1) / math.sqrt(k.shape[1])
+
+
+@mistake(
+    "scaled_dot_scores",
+    "dividing by the square root of the number of queries",
+    "A score is a sum over the d entries of a vector, however many queries there are: shape[-1], not shape[1].",
+)
+def scaled_by_queries(q, k):
+    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[1])
+
+
+@mistake("scaled_dot_scores", "not dividing at all", "These are the scores of exercise 1.2. Divide them by √d.")
+def scaled_not(q, k):
+    return q @ k.transpose(-2, -1)
+
+
+@mistake(
+    "scaled_dot_scores",
+    "multiplying by the square root of d",
+    "The scores are too large already; divide.",
+)
+def scaled_up(q, k):
+    return q @ k.transpose(-2, -1) * math.sqrt(q.shape[-1])
+
+
+@mistake(
+    "scaled_dot_scores",
+    "scoring the keys against the queries",
+    "Rows are queries, columns are keys: q stands on the left of the product.",
+)
+def scaled_swapped(q, k):
+    return k @ q.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+@mistake("scaled_dot_scores", "a softmax of the scaled scores", "Scores come first; they become weights later.")
+def scaled_softmaxed(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1)
+
+
+# 1.5 bilinear_scores ------------------------------------------------------------------------------------------------
+
+
+@mistake(
+    "bilinear_scores",
+    "using the transpose of W",
+    "W is (d_q, d_k), so q @ W has d_k entries per query, as the keys do.",
+)
+def bilinear_transposed(q, k, W):
+    return q @ W.T @ k.transpose(-2, -1)
+
+
+@mistake("bilinear_scores", "leaving W out", "Without W, q and k need the same length, and nothing can be learned.")
+def bilinear_without_W(q, k, W):
+    return q @ k.transpose(-2, -1) + 0 * W.sum()
+
+
+@mistake(
+    "bilinear_scores",
+    "dividing by the square root of d_k",
+    "W can learn any scale, so this score is not divided.",
+)
+def bilinear_scaled(q, k, W):
+    return q @ W @ k.transpose(-2, -1) / math.sqrt(k.shape[-1])
+
+
+@mistake(
+    "bilinear_scores",
+    "returning the scores with queries as columns",
+    "Rows are queries, columns are keys: (B, Tq, Tk).",
+)
+def bilinear_swapped(q, k, W):
+    return (q @ W @ k.transpose(-2, -1)).transpose(-2, -1)
+
+
+@mistake(
+    "bilinear_scores",
+    "reshaping the keys where they should be transposed",
+    "reshape cuts the numbers anew and mixes keys; transpose moves the axes.",
+)
+def bilinear_reshaped(q, k, W):
+    return q @ W @ k.reshape(k.shape[0], k.shape[2], k.shape[1])
+
+
+@mistake(
+    "bilinear_scores",
+    "adding the queries up",
+    "Every query keeps its own row: (B, Tq, Tk).",
+)
+def bilinear_sums_queries(q, k, W):
+    return (q @ W @ k.transpose(-2, -1)).sum(dim=1, keepdim=True)
+
+
+@mistake("bilinear_scores", "a tanh around the score", "The tanh belongs to the additive score, which comes next.")
+def bilinear_tanh(q, k, W):
+    return torch.tanh(q @ W @ k.transpose(-2, -1))
+
+
+@mistake(
+    "bilinear_scores",
+    "cutting W off with .detach() or .data",
+    "W is what this score learns; its gradient must come through.",
+)
+def bilinear_detached(q, k, W):
+    return q @ W.detach() @ k.transpose(-2, -1)
+
+
+# 1.6 additive_scores ------------------------------------------------------------------------------------------------
+
+
+@mistake(
+    "additive_scores",
+    "leaving the tanh out",
+    "Without it the score is a number for the query plus a number for the key: which key is best would not depend on "
+    "the query.",
+)
+def additive_linear(q, k, W_q, W_k, w):
+    return ((q @ W_q)[:, :, None] + (k @ W_k)[:, None]) @ w
+
+
+@mistake(
+    "additive_scores",
+    "taking the tanh of query and key before they are added",
+    "Then the two never interact, and every query prefers the same key. Add first, then tanh.",
+)
+def additive_tanh_first(q, k, W_q, W_k, w):
+    return (torch.tanh(q @ W_q)[:, :, None] + torch.tanh(k @ W_k)[:, None]) @ w
+
+
+@mistake(
+    "additive_scores",
+    "multiplying query and key in the hidden layer",
+    "This score adds them, which is where its name comes from.",
+)
+def additive_product(q, k, W_q, W_k, w):
+    return torch.tanh((q @ W_q)[:, :, None] * (k @ W_k)[:, None]) @ w
+
+
+@mistake(
+    "additive_scores",
+    "giving the new axis of length 1 to the wrong one of the two",
+    "The query is (B, Tq, 1, d_h) and the key (B, 1, Tk, d_h); you have them the other way round.",
+)
+def additive_swapped(q, k, W_q, W_k, w):
+    return torch.tanh((q @ W_q)[:, None] + (k @ W_k)[:, :, None]) @ w
+
+
+@mistake("additive_scores", "a sigmoid in place of tanh", "tanh lies between -1 and 1, the sigmoid between 0 and 1.")
+def additive_sigmoid(q, k, W_q, W_k, w):
+    return torch.sigmoid((q @ W_q)[:, :, None] + (k @ W_k)[:, None]) @ w
+
+
+@mistake(
+    "additive_scores",
+    "adding up the hidden layer without w",
+    "w says how much each hidden number counts, and it is learned: end with @ w.",
+)
+def additive_without_w(q, k, W_q, W_k, w):
+    return torch.tanh((q @ W_q)[:, :, None] + (k @ W_k)[:, None]).sum(-1)
+
+
+@mistake(
+    "additive_scores",
+    "taking the tanh after w",
+    "First tanh on each of the d_h hidden numbers, then w reads the score off them.",
+)
+def additive_tanh_last(q, k, W_q, W_k, w):
+    return torch.tanh(((q @ W_q)[:, :, None] + (k @ W_k)[:, None]) @ w)
+
+
+@mistake(
+    "additive_scores",
+    "dividing by the number of hidden entries",
+    "tanh bounds the score already; nothing is divided here.",
+)
+def additive_mean(q, k, W_q, W_k, w):
+    return torch.tanh((q @ W_q)[:, :, None] + (k @ W_k)[:, None]) @ w / len(w)
+
+
+# 1.7 SelfAttention --------------------------------------------------------------------------------------------------
+
+
+class _Layer(nn.Module):
+    def __init__(self, d_model, d_k, d_v, bias=False):
+        super().__init__()
+        self.W_q = nn.Linear(d_model, d_k, bias=bias)
+        self.W_k = nn.Linear(d_model, d_k, bias=bias)
+        self.W_v = nn.Linear(d_model, d_v, bias=bias)
+
+
+def _attend(q, k, v, divisor, dim=-1):
+    weights = torch.softmax(q @ k.transpose(-2, -1) / divisor, dim=dim)
+    return weights @ v, weights
+
+
+@mistake("SelfAttention", "scores that are not divided by √d_k", "Use scaled_dot_scores from exercise 1.4.")
+class AttentionUnscaled(_Layer):
+    def forward(self, x):
+        return _attend(self.W_q(x), self.W_k(x), self.W_v(x), 1.0)
+
+
+@mistake(
+    "SelfAttention",
+    "dividing by the root of d_model",
+    "The dot product is taken after the projection, over d_k entries.",
+)
+class AttentionScaledByModel(_Layer):
+    def forward(self, x):
+        return _attend(self.W_q(x), self.W_k(x), self.W_v(x), math.sqrt(x.shape[-1]))
+
+
+@mistake(
+    "SelfAttention",
+    "a softmax over the queries",
+    "The weights of one query sum to 1: softmax over the keys, dim=-1. On a square matrix nothing warns you.",
+)
+class AttentionWrongAxis(_Layer):
+    def forward(self, x):
+        q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)
+        return _attend(q, k, v, math.sqrt(q.shape[-1]), dim=1)
+
+
+@mistake(
+    "SelfAttention",
+    "making the keys with W_q",
+    "Copy and paste? Keys come from W_k. With one matrix for both, every token looks for its own kind.",
+)
+class AttentionKeysFromQueries(_Layer):
+    def forward(self, x):
+        q = self.W_q(x)
+        return _attend(q, self.W_q(x), self.W_v(x), math.sqrt(q.shape[-1]))
+
+
+@mistake(
+    "SelfAttention",
+    "averaging the tokens themselves",
+    "What is handed over are the values: average W_v(x), not x.",
+)
+class AttentionWithoutValues(_Layer):
+    def forward(self, x):
+        q = self.W_q(x)
+        return _attend(q, self.W_k(x), x, math.sqrt(q.shape[-1]))
+
+
+@mistake("SelfAttention", "returning the weights first", "The context comes first: `return context, weights`.")
+class AttentionSwappedOutputs(_Layer):
+    def forward(self, x):
+        q = self.W_q(x)
+        return _attend(q, self.W_k(x), self.W_v(x), math.sqrt(q.shape[-1]))[::-1]
+
+
+@mistake(
+    "SelfAttention",
+    "returning the scores in place of the weights",
+    "The second output is what softmax made of the scores; its rows sum to 1.",
+)
+class AttentionReturnsScores(_Layer):
+    def forward(self, x):
+        q, k = self.W_q(x), self.W_k(x)
+        context, _ = _attend(q, k, self.W_v(x), math.sqrt(q.shape[-1]))
+        return context, q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+@mistake(
+    "SelfAttention",
+    "exchanging queries and keys",
+    "Rows are queries: W_q(x) stands on the left of the product.",
+)
+class AttentionSwappedRoles(_Layer):
+    def forward(self, x):
+        k = self.W_k(x)
+        return _attend(k, self.W_q(x), self.W_v(x), math.sqrt(k.shape[-1]))
+
+
+@mistake("SelfAttention", "layers with bias", says="W_q.bias")
+class AttentionWithBias(_Layer):
+    def __init__(self, d_model, d_k, d_v):
+        super().__init__(d_model, d_k, d_v, bias=True)
+
+    def forward(self, x):
+        q = self.W_q(x)
+        return _attend(q, self.W_k(x), self.W_v(x), math.sqrt(q.shape[-1]))
+
+
+@mistake("SelfAttention", "other names for the projections", says="they should be W_q.weight")
+class AttentionOtherNames(nn.Module):
+    def __init__(self, d_model, d_k, d_v):
+        super().__init__()
+        self.query, self.key = nn.Linear(d_model, d_k, bias=False), nn.Linear(d_model, d_k, bias=False)
+        self.value = nn.Linear(d_model, d_v, bias=False)
+
+    def forward(self, x):
+        q = self.query(x)
+        return _attend(q, self.key(x), self.value(x), math.sqrt(q.shape[-1]))
+
+
+@mistake("SelfAttention", "returning the context alone", says="it should return 2 things: context and weights")
+class AttentionContextOnly(_Layer):
+    def forward(self, x):
+        q = self.W_q(x)
+        return _attend(q, self.W_k(x), self.W_v(x), math.sqrt(q.shape[-1]))[0]
+
+
+# 1.8 numpy_scores ---------------------------------------------------------------------------------------------------
+
+
+@mistake("numpy_scores", "computing it with PyTorch", "Here it should be NumPy from end to end.")
+def numpy_with_torch(q, k):
+    return torch.from_numpy(q) @ torch.from_numpy(k).T / math.sqrt(q.shape[1])
+
+
+@mistake("numpy_scores", "not dividing", "These are dot products; divide them by the root of d.")
+def numpy_unscaled(q, k):
+    return q @ k.T
+
+
+@mistake("numpy_scores", "dividing by d", "By its square root: np.sqrt(q.shape[1]).")
+def numpy_by_d(q, k):
+    return q @ k.T / q.shape[1]
+
+
+@mistake("numpy_scores", "dividing by the root of the number of keys", "k.shape is (Tk, d): the root of d is meant.")
+def numpy_by_keys(q, k):
+    return q @ k.T / np.sqrt(np.array(k.shape[0], dtype=q.dtype))
+
+
+@mistake("numpy_scores", "keys as rows", "Rows are queries, columns are keys: scores[i, j] with i for the query.")
+def numpy_transposed(q, k):
+    return k @ q.T / np.array(math.sqrt(q.shape[1]), dtype=q.dtype)
+
+
+@mistake(
+    "numpy_scores",
+    "np.zeros without a dtype",
+    "It makes double-precision zeros, whatever q is. Say np.zeros(..., dtype=q.dtype).",
+)
+def numpy_always_double(q, k):
+    scores = np.zeros((len(q), len(k)))
+    for i in range(len(q)):
+        for j in range(len(k)):
+            scores[i, j] = q[i] @ k[j] / math.sqrt(q.shape[1])
+    return scores
+
+
+@mistake(
+    "numpy_scores",
+    "multiplying entry by entry",
+    "q * k pairs query i with key i alone, and needs as many of the one as of the other. Every query meets every key.",
+)
+def numpy_elementwise(q, k):
+    return (q * k).sum(-1) / np.sqrt(q.shape[1]).astype(q.dtype)
+
+
+@mistake("numpy_scores", "a list of lists", says="it should return a NumPy array")
+def numpy_list(q, k):
+    return [[float(a @ b) / math.sqrt(q.shape[1]) for b in k] for a in q]
+
+
+# 1.9 counterexample -------------------------------------------------------------------------------------------------
+
+
+@mistake("counterexample", "as many keys as entries", says="both implementations give the same")
+def counterexample_square():
+    return torch.randn(1, 2, 4), torch.randn(1, 4, 4)
+
+
+@mistake("counterexample", "queries of zeros", says="both implementations give the same")
+def counterexample_zeros():
+    return torch.zeros(1, 2, 3), torch.ones(1, 5, 3)
+
+
+@mistake("counterexample", "a single key", says="both implementations give the same")
+def counterexample_one_key():
+    return torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, 4.0]]])
+
+
+@mistake("counterexample", "equal keys", says="both implementations give the same")
+def counterexample_equal_keys():
+    return torch.tensor([[[1.0, 2.0]]]), torch.ones(1, 5, 2)
+
+
+@mistake("counterexample", "one tensor", says="it should return the inputs as a tuple of tensors")
+def counterexample_one_tensor():
+    return torch.randn(1, 3, 2)
+
+
+@mistake("counterexample", "shapes in place of tensors", says="it should return the inputs as a tuple of tensors")
+def counterexample_shapes():
+    return (1, 2, 3), (1, 5, 3)
+
+
+@mistake("counterexample", "vectors of different length", says="cannot take these inputs")
+def counterexample_lengths_differ():
+    return torch.randn(1, 2, 3), torch.randn(1, 5, 4)
+
+
+@mistake("counterexample", "entries that are not finite", says="has no finite result on these inputs")
+def counterexample_infinite():
+    return torch.full((1, 1, 2), float("inf")), torch.zeros(1, 3, 2)
+
+
+# 1.10 repaired_weights ----------------------------------------------------------------------------------------------
+
+
+@mistake(
+    "repaired_weights",
+    "the root of the number of keys",
+    "k.shape[1] is Tk. The vectors' length is the last entry of the shape.",
+)
+def repaired_unchanged(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(k.shape[1]), dim=-1)
+
+
+@mistake("repaired_weights", "dividing by d", "By its square root: the size of a score is √d, its variance is d.")
+def repaired_by_d(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1) / k.shape[-1], dim=-1)
+
+
+@mistake("repaired_weights", "not dividing at all", "The division is needed; its number was wrong.")
+def repaired_without_division(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1), dim=-1)
+
+
+@mistake(
+    "repaired_weights",
+    "the root of the number of queries",
+    "q.shape[1] is Tq. The vectors' length is the last entry of the shape.",
+)
+def repaired_by_queries(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[1]), dim=-1)
+
+
+@mistake("repaired_weights", "a softmax over the queries", "That line was right: over the keys, dim=-1.")
+def repaired_wrong_axis(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(k.shape[-1]), dim=1)
+
+
+@mistake("repaired_weights", "returning the scores", "The softmax line stays: the rows have to sum to 1.")
+def repaired_scores_only(q, k):
+    return q @ k.transpose(-2, -1) / math.sqrt(k.shape[-1])
+
+
+@mistake("repaired_weights", "multiplying by √d", "Divide: the scores are too large, not too small.")
+def repaired_multiplied(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1) * math.sqrt(k.shape[-1]), dim=-1)
