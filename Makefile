@@ -53,7 +53,7 @@ lint: $(READY) ## look for mistakes in the package, the lessons' texts and the t
 	@$(BIN)/ruff format --quiet --check . || { echo "Some files are not formatted. Run: make format"; exit 1; }
 
 .PHONY: format
-format: $(READY) ## format them
+format: $(READY) ## mend what can be mended, and format it
 	@$(BIN)/ruff check --quiet --fix .
 	@$(BIN)/ruff format .
 

@@ -41,9 +41,14 @@ def build(root: Path, lessons: Iterable[Lesson], say: Say = print) -> None:
     for lesson in lessons:
         if answers.write(lesson, root / "attention_course" / "answers"):
             say(f"{lesson.name}: answers written")
-        executed = execute(lesson)
-        if keep(lesson.notebook, executed):
+        if keep(lesson.notebook, execute(lesson)):
             say(f"{lesson.name}: solution notebook written")
+        cover = title_picture(_load(lesson.notebook))
+        picture = root / "assets" / f"{lesson.name}.png"
+        if cover and (not picture.exists() or picture.read_bytes() != cover):
+            picture.parent.mkdir(exist_ok=True)
+            picture.write_bytes(cover)
+            say(f"assets/{picture.name} written")
     with released(root, lessons) as folder:
         for fresh in sorted(folder.rglob("*.ipynb")):
             target = root / "course" / fresh.relative_to(folder)
@@ -101,23 +106,38 @@ def execute(lesson: Lesson) -> NotebookNode:
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if output.output_type == "stream" and output.name == "stderr":
-                raise LessonError(
-                    f"{lesson.source}: cell {cell.id} writes to stderr, that scores 0:\n{output.text}"
-                )
+                raise LessonError(f"{lesson.source}: cell {cell.id} writes to stderr, that scores 0:\n{output.text}")
     return notebook
 
 
 def keep(path: Path, fresh: NotebookNode) -> bool:
-    """Write ``fresh`` to ``path``, keeping each stored picture that shows the same. True if the file changed."""
+    """Write ``fresh`` to ``path``, keeping each stored picture that shows the same. True if the file changed.
+
+    The picture of the cell tagged ``cover`` is attached to the title cell, which shows it as ``attachment:cover.png``.
+    """
     if path.exists():
         old = {cell.id: cell for cell in _load(path).cells}
         for cell in fresh.cells:
             _keep_pictures(cell, old.get(cell.id))
+    cover = title_picture(fresh)
+    for cell in fresh.cells:
+        if cover and cell.cell_type == "markdown" and "attachment:cover.png" in cell.source:
+            cell.attachments = {"cover.png": {"image/png": base64.b64encode(cover).decode("ascii")}}
     text = dump(fresh)
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return False
     path.write_text(text, encoding="utf-8")
     return True
+
+
+def title_picture(notebook: NotebookNode) -> bytes | None:
+    """The picture that the cell tagged ``cover`` drew."""
+    for cell in notebook.cells:
+        if "cover" in cell.metadata.get("tags", []):
+            for output in cell.get("outputs", []):
+                if picture := output.get("data", {}).get("image/png"):
+                    return base64.b64decode(picture)
+    return None
 
 
 @contextmanager
@@ -144,6 +164,7 @@ def released(root: Path, lessons: Iterable[Lesson]) -> Iterator[Path]:
             if run.returncode or not made.exists():
                 raise LessonError(f"nbgrader would not release {lesson.name}:\n{run.stdout}{run.stderr}")
             notebook = _load(made)
+            notebook.metadata.pop("jupytext", None)  # pairing is for who edits the source
             made.write_text(dump(notebook), encoding="utf-8")
         yield folder
 

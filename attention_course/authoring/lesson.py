@@ -1,5 +1,6 @@
 """A lesson's folder: the text it is written as, the notebook that follows from it, and the data beside it."""
 
+import copy
 import importlib.util
 import io
 import linecache
@@ -51,7 +52,11 @@ class Lesson:
         raise LessonError(f"{self.source}: the first heading should read `# {self.number} · Title`.")
 
     def read(self) -> NotebookNode:
-        """The lesson as a notebook without outputs, every cell with its lasting id."""
+        """The lesson as a notebook without outputs, every cell with its lasting id. Each call gives a copy."""
+        return copy.deepcopy(self._read)
+
+    @cached_property
+    def _read(self) -> NotebookNode:
         notebook = jupytext.read(self.source, fmt="py:percent")
         taken: set[str] = set()
         for place, cell in enumerate(notebook.cells):
@@ -59,10 +64,12 @@ class Lesson:
             if cell.id in taken:
                 raise LessonError(f"{self.source}: two cells have the grade_id {cell.id!r}.")
             taken.add(cell.id)
+            cell.metadata.pop("lines_to_next_cell", None)  # jupytext's note to itself about blank lines
             if cell.cell_type == "code":
                 cell.source = cell.source.rstrip()
         notebook.metadata = nbformat.from_dict(
             {
+                "jupytext": {"formats": "ipynb,py:percent"},
                 "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
                 "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
             }

@@ -9,16 +9,16 @@ from . import values
 LARGEST = 16
 
 
-def comparison(expected: Any, got: Any, output: dict[str, Any], title: str) -> None:
-    """Draw two matrices and their difference side by side; draws nothing for a number, a vector or a large matrix.
+def comparison(expected: Any, got: Any, output: dict[str, Any], title: str) -> bool:
+    """Draw two matrices and their difference side by side; of a batch, the first member that differs.
 
-    Of a batch the first member that differs is drawn.
+    Returns False, and draws nothing, for a number, a vector or a large matrix.
     """
     a, b = values.as_array(expected), values.as_array(got)
     if a is None or b is None or a.shape != b.shape or a.ndim < 2 or max(a.shape[-2:]) > LARGEST:
-        return
+        return False
     if a.dtype.kind not in "fiu" or min(a.shape[-2:]) < 2 or not np.isfinite(b).all():
-        return
+        return False
     flat_a, flat_b = a.reshape(-1, *a.shape[-2:]).astype(float), b.reshape(-1, *b.shape[-2:]).astype(float)
     member = int(np.argmax(np.abs(flat_a - flat_b).max(axis=(1, 2)) > 1e-6))
     from .. import plots  # here, not above: a check that passes needs no figure
@@ -26,3 +26,4 @@ def comparison(expected: Any, got: Any, output: dict[str, Any], title: str) -> N
     rows, columns = (output["axes"] or ["row", "column"])[-2:]
     which = f", first place that differs: member {member} of the batch" if len(flat_a) > 1 else ""
     plots.compare(flat_a[member], flat_b[member], title=title + which, rows=rows, columns=columns)
+    return True

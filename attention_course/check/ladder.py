@@ -216,7 +216,7 @@ class Climb:
         for output, got, expected in self._pairs(outcome.value, case):
             if values.close(got, expected, self.exercise.tolerance):
                 continue
-            draw.comparison(expected, got, output, self.title)
+            self._draw(index)
             small = numbers(got)
             self._stop(
                 "value",
@@ -237,6 +237,18 @@ class Climb:
                     f"the values are right, the gradient at {name} is not ({case.shows}).",
                     cause="Part of the computation is cut off from the graph by .detach(), .data or torch.no_grad().",
                 )
+
+    def _draw(self, first: int) -> None:
+        """Draw the first wrong matrix, from the case that failed or, if that is too small to draw, a later one."""
+        for index in range(first, len(self.exercise.cases)):
+            case, outcome = self.exercise.cases[index], self._outcome(index)
+            if outcome.failure or (len(self.exercise.outputs) > 1 and not isinstance(outcome.value, tuple | list)):
+                continue
+            for output, got, expected in self._pairs(outcome.value, case):
+                if not values.close(got, expected, self.exercise.tolerance) and draw.comparison(
+                    expected, got, output, self.title
+                ):
+                    return
 
     def _shown(self, full: Case) -> list[str]:
         shown = []

@@ -83,6 +83,9 @@ def leaves(value: Any, name: str = "") -> list[tuple[str, torch.Tensor | np.ndar
 def as_array(value: Any) -> np.ndarray | None:
     """A number, tensor or array as a NumPy array; None for anything else."""
     if isinstance(value, torch.Tensor):
+        if value.is_meta:  # a tensor without numbers equals nothing, not even itself
+            return np.full(tuple(value.shape), np.nan)
+        value = value.to_dense() if value.layout != torch.strided else value
         return value.detach().to("cpu", torch.float64 if value.is_floating_point() else value.dtype).numpy()
     if isinstance(value, np.ndarray | np.generic | bool | int | float):
         return np.asarray(value)

@@ -1,0 +1,51 @@
+"""What the tests share: the lessons as they are written, and a way to run a check as a learner would."""
+
+import contextlib
+import io
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attention_course import check
+from attention_course.authoring.lesson import Lesson, all_lessons, run_cell
+
+ROOT = Path(__file__).resolve().parents[1]
+LESSONS = all_lessons(ROOT)
+
+
+@cache
+def namespace(name: str) -> dict[str, Any]:
+    """What a lesson's locked cells and solutions define. Copy it before you change it."""
+    return next(x for x in LESSONS if x.name == name).namespace()
+
+
+def judge(lesson: Lesson, exercise: str, implementation: Any) -> list[BaseException]:
+    """Run an exercise's graded cells, visible and hidden, on an implementation. Returns what they raised."""
+    names = dict(namespace(lesson.name)) | {exercise: implementation}
+    raised: list[BaseException] = []
+    with contextlib.redirect_stdout(io.StringIO()):
+        check.start(lesson.number)
+        for cell in lesson.tests(exercise):
+            try:
+                run_cell(cell, names)
+            except Exception as error:
+                raised.append(error)
+    return raised
+
+
+def message(run: Callable[[], Any]) -> str:
+    """The text of the failed check that ``run`` ends in, in one line."""
+    with contextlib.redirect_stdout(io.StringIO()), pytest.raises(check.CheckFailed) as caught:
+        run()
+    return " ".join(str(caught.value).split())
+
+
+@pytest.fixture(autouse=True)
+def quick_and_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks on the CPU, with a short time limit; no figure is drawn when one fails."""
+    monkeypatch.setenv("ATTENTION_DEVICE", "cpu")
+    monkeypatch.setenv("ATTENTION_CHECK_SECONDS", "5")
+    monkeypatch.setattr("attention_course.check.draw.comparison", lambda *args: True)

@@ -1,0 +1,213 @@
+"""Every lesson keeps the rules that make a lesson: anatomy, metadata, figures, links, silence on stderr."""
+
+import re
+import tomllib
+from itertools import pairwise
+
+import nbformat
+import pytest
+from conftest import LESSONS, ROOT
+from markdown_it import MarkdownIt
+
+from attention_course.authoring.lesson import all_lessons
+from attention_course.check import answers
+
+REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
+SLUG = REPOSITORY.removeprefix("https://github.com/")
+
+lessons = pytest.mark.parametrize("lesson", LESSONS, ids=lambda x: x.name)
+
+
+def info(cell):
+    return cell.metadata.get("nbgrader", {})
+
+
+def code(notebook):
+    return [c for c in notebook.cells if c.cell_type == "code"]
+
+
+def prose(notebook):
+    return [c for c in notebook.cells if c.cell_type == "markdown"]
+
+
+def solution(lesson):
+    return nbformat.read(lesson.notebook, as_version=4)
+
+
+def student(lesson):
+    return nbformat.read(ROOT / "course" / lesson.name / f"{lesson.name}.ipynb", as_version=4)
+
+
+def test_the_lessons_follow_each_other():
+    assert [x.number for x in LESSONS] == [f"{i:02d}" for i in range(1, len(LESSONS) + 1)]
+    assert len(all_lessons(ROOT)) == len(list((ROOT / "course").iterdir()))
+
+
+@lessons
+def test_each_exercise_has_a_stub_three_hints_and_tests_of_its_own(lesson):
+    notebook = lesson.read()
+    places = {c.id: i for i, c in enumerate(notebook.cells)}
+    for exercise in lesson.exercises:
+        cell = notebook.cells[places[exercise.name]]
+        assert info(cell)["solution"], exercise.name
+        assert not info(cell)["locked"], exercise.name
+        for todo, begin in pairwise(line.strip() for line in cell.source.split("\n")):
+            if begin == "### BEGIN SOLUTION":
+                assert todo.startswith("# TODO: "), (
+                    f"{exercise.name}: the line above BEGIN SOLUTION gives the direction"
+                )
+        written = re.findall(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", cell.source, re.DOTALL)
+        lines = [line for part in written for line in part.split("\n") if line.strip() and line.strip()[0] != "#"]
+        assert 1 <= len(lines) <= 12, f"{exercise.name} asks for {len(lines)} lines"
+        hints = notebook.cells[places[exercise.name] + 1].source
+        assert re.findall(r"<summary>(Hint \d)", hints) == ["Hint 1", "Hint 2", "Hint 3"], exercise.name
+        tests = lesson.tests(exercise.name)
+        assert tests, exercise.name
+        for test in tests:
+            assert info(test)["locked"]
+            assert 1 <= info(test)["points"] <= 3
+            assert places[test.id] > places[exercise.name]
+    graded = {c.id for c in code(notebook) if info(c).get("grade")}
+    assert graded == {c.id for e in lesson.exercises for c in lesson.tests(e.name)}, "a graded cell without an exercise"
+    solved = {c.id for c in code(notebook) if info(c).get("solution")}
+    assert solved == {e.name for e in lesson.exercises}, "an exercise that cases.py does not name"
+
+
+@lessons
+def test_the_anatomy(lesson):
+    notebook = lesson.read()
+    text = "\n".join(c.source for c in prose(notebook))
+    title = notebook.cells[0].source
+    assert title.startswith(f"# {lesson.number} · ")
+    badge = f"https://colab.research.google.com/github/{SLUG}/blob/main/course/{lesson.name}/{lesson.name}.ipynb"
+    assert badge in title
+    for row in ("| time |", "| difficulty |", "| builds on |", "attachment:cover.png"):
+        assert row in title
+    setup = code(notebook)[0]
+    assert setup.id == "setup"
+    assert f"git+{REPOSITORY}" in setup.source
+    assert 'if "google.colab" in sys.modules' in setup.source
+    assert f'check.start("{lesson.number}")' in setup.source
+    assert "check.progress()" in "\n".join(c.source for c in code(notebook))
+    assert "plots.interactive(" in "\n".join(c.source for c in code(notebook))
+    for heading in ("Spot the bug", "## Questions", "## Recap", "**References**"):
+        assert heading in text
+    assert text.count("The cat sat on the mat") + sum("The cat sat on the mat" in c.source for c in code(notebook)) > 0
+    assert len(re.findall(r"<details><summary><b>\d\.", text)) >= 3
+
+
+@lessons
+def test_what_is_stored_is_the_source_and_carries_no_machine(lesson):
+    stored = solution(lesson)
+    nbformat.validate(stored)
+    assert [c.source for c in stored.cells] == [c.source for c in lesson.read().cells]
+    text = lesson.notebook.read_text(encoding="utf-8")
+    for trace in ("/tmp/", "/home/", "/root/", str(ROOT), "ipykernel_", "0x7"):
+        assert trace not in text, trace
+    assert "version" not in stored.metadata.language_info
+
+
+@lessons
+def test_nothing_fails_and_nothing_goes_to_stderr(lesson):
+    for cell in code(solution(lesson)):
+        for output in cell.outputs:
+            assert output.output_type != "error", cell.id
+            assert output.get("name") != "stderr", cell.id
+
+
+@lessons
+def test_every_figure_has_words(lesson):
+    figures = 0
+    for cell in code(solution(lesson)):
+        for output in cell.outputs:
+            if "image/png" not in output.get("data", {}):
+                continue
+            figures += 1
+            alt = output.metadata["image/png"]["alt"]
+            assert len(alt.split()) >= 8, cell.id
+            assert output.data["text/plain"] == f"Figure: {alt}", "nbval compares the words, as it cannot the picture"
+    assert figures >= 3
+    for cell in prose(lesson.read()):
+        for alt in re.findall(r"!\[(.*?)\]", cell.source):
+            assert alt.strip(), f"{cell.id}: a picture without words"
+
+
+@lessons
+def test_the_title_picture_is_the_one_that_the_lesson_draws(lesson):
+    title = student(lesson).cells[0]
+    drawn = [
+        o.data["image/png"]
+        for c in code(solution(lesson))
+        if "cover" in c.metadata.get("tags", [])
+        for o in c.outputs
+        if "image/png" in o.get("data", {})
+    ]
+    assert [title.attachments["cover.png"]["image/png"]] == [drawn[0].replace("\n", "")]
+
+
+@lessons
+def test_outputs_are_compared_not_ignored(lesson):
+    for cell in code(lesson.read()):
+        for line in cell.source.split("\n"):
+            for marker in ("NBVAL_IGNORE_OUTPUT", "NBVAL_SKIP", "NBVAL_RAISES_EXCEPTION", "PYTEST_VALIDATE"):
+                if marker in line:
+                    reason = line.split(marker, 1)[1]
+                    assert len(reason.split()) >= 4, f"{cell.id}: {marker} needs a reason beside it"
+        assert not {"nbval-skip", "nbval-ignore-output", "raises-exception"} & set(cell.metadata.get("tags", []))
+
+
+@lessons
+def test_markdown_is_well_formed(lesson):
+    parser = MarkdownIt("commonmark").enable("table")
+    for cell in prose(lesson.read()):
+        source = cell.source
+        for tag in ("details", "summary", "b", "code"):
+            opened, closed = len(re.findall(rf"<{tag}>", source)), len(re.findall(rf"</{tag}>", source))
+            assert opened == closed, f"{cell.id}: <{tag}> is opened {opened} and closed {closed} times"
+        assert source.count("```") % 2 == 0, cell.id
+        plain = re.sub(r"```.*?```|`[^`]*`", "", source, flags=re.DOTALL)
+        assert plain.count("$$") % 2 == 0, cell.id
+        assert plain.replace("$$", "").count("$") % 2 == 0, cell.id
+        # Inside <details>, Markdown is read as such only after an empty line.
+        for after in re.findall(r"</summary>\n(.*)", source):
+            assert after == "", f"{cell.id}: an empty line belongs after </summary>"
+        for token in parser.parse(source):
+            for child in token.children or []:
+                if child.type == "link_open":
+                    address = child.attrs["href"]
+                    assert address.startswith("https://"), f"{cell.id}: {address}"
+                    assert " " not in address
+        for table in re.findall(r"(?:^\|.*\n?)+", source, re.MULTILINE):
+            rows = [re.sub(r"\\\||\$[^$]*\$", "", row).count("|") for row in table.strip().split("\n")]
+            assert len(set(rows)) == 1, f"{cell.id}: the rows of a table differ in length\n{table}"
+    assert not re.search(r"[\U0001F300-\U0001FAFF]", "".join(c.source for c in prose(lesson.read()))), "no emoji"
+    for cell in prose(lesson.read()):
+        words = re.sub(r"`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|!\[|<!", "", cell.source, flags=re.DOTALL)
+        assert "!" not in words, f"{cell.id}: no exclamation marks"
+        assert not re.search(r"\b[Ss]imply\b", words), f"{cell.id}: 'simply' is not simple for everybody"
+
+
+@lessons
+def test_the_answers_are_numbers_for_every_exercise(lesson):
+    stored = answers.exercises(lesson.number)
+    assert list(stored) == [e.name for e in lesson.exercises]
+    assert [e["label"] for e in stored.values()] == [f"{int(lesson.number)}.{i + 1}" for i in range(len(stored))]
+    for name, exercise in stored.items():
+        if exercise["kind"] in ("function", "module"):
+            dims = exercise["cases"][-1]["dims"]
+            assert len(set(dims.values())) == len(dims), f"{name}: two axes of the last case are equally long: {dims}"
+
+
+@lessons
+def test_the_student_opens_a_clean_notebook(lesson):
+    notebook = student(lesson)
+    nbformat.validate(notebook)
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert "jupytext" not in notebook.metadata
+    assert [c.id for c in notebook.cells] == [c.id for c in lesson.read().cells]
+    for cell in code(notebook):
+        assert cell.outputs == []
+        assert cell.execution_count is None
+        if info(cell).get("solution"):
+            assert "# TODO: " in cell.source
+            assert re.search(r"^\s+raise NotImplementedError$", cell.source, re.MULTILINE)
