@@ -9,6 +9,8 @@ READY := $(VENV)/.ready
 PYTHON ?=
 LAB_ARGS ?=
 WORKERS ?= auto
+# Jupyter refuses to start as root unless told; in a container root is often all there is.
+AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 FIRST := course/01_attention_scoring/01_attention_scoring.ipynb
 
 # nbgrader calls its helpers by name; kernels inherit the one-thread setting that small tensors are fastest with.
@@ -24,7 +26,7 @@ setup: $(READY) ## make .venv and install the course into it (the other targets 
 
 .PHONY: lab
 lab: $(READY) ## open the lessons in JupyterLab (LAB_ARGS="--no-browser --port 8888" passes options on)
-	@$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/$(FIRST) $(LAB_ARGS)
+	@$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/$(FIRST) $(AS_ROOT) $(LAB_ARGS)
 
 .PHONY: test
 test: $(READY) ## prove the course: solutions (nbval), tests, lint, and that nothing drifted
@@ -83,4 +85,5 @@ $(READY): requirements.txt pyproject.toml
 	{ $(BIN)/python -m pip install --quiet -r requirements.txt && \
 	  $(BIN)/python -m pip install --quiet --no-deps --editable . ; } \
 		|| { echo "Installing the packages failed; pip's words are above. Is the network there? Run make again: it goes on where it stopped."; exit 1; }; \
+	$(BIN)/jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements >/dev/null 2>&1; \
 	$(BIN)/attention-course kernels && touch $(READY)

@@ -31,7 +31,8 @@ SEQUENTIAL = LinearSegmentedColormap.from_list("weights", ["#ffffff", "#b9d9ee",
 DIVERGING = sns.diverging_palette(250, 40, s=85, l=45, as_cmap=True)
 STATIC = "ATTENTION_STATIC_FIGURES"
 
-_DPI = 144
+# Drawn at one resolution and shown at another, so that a figure stays sharp on a dense screen.
+DPI, SHOWN_AT = 144, 80
 _STYLE = {
     "font.size": 10,
     "font.family": "DejaVu Sans",
@@ -348,12 +349,11 @@ def _array(values: Any) -> np.ndarray:
 
 def _bundle(figure: Figure, alt: str) -> dict[str, str]:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
+    figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
     picture = base64.b64encode(buffer.getvalue()).decode("ascii")
     return {"image/png": picture, "text/plain": f"Figure: {alt}"}
 
 
 def _metadata(figure: Figure, alt: str) -> dict[str, Any]:
-    # Drawn at twice the size it is shown at, so that it stays sharp on a dense screen.
-    width, height = figure.get_size_inches() * 80
+    width, height = figure.get_size_inches() * SHOWN_AT
     return {"alt": alt, "width": round(width), "height": round(height)}

@@ -28,6 +28,7 @@ def judge(lesson: Lesson, exercise: str, implementation: Any) -> list[BaseExcept
     raised: list[BaseException] = []
     with contextlib.redirect_stdout(io.StringIO()):
         check.start(lesson.number)
+        check._passed[lesson.number] |= {e.name for e in lesson.exercises}  # the others are solved
         for cell in lesson.tests(exercise):
             try:
                 run_cell(cell, names)

@@ -1,5 +1,7 @@
 """Every lesson keeps the rules that make a lesson: anatomy, metadata, figures, links, silence on stderr."""
 
+import base64
+import io
 import re
 import tomllib
 from itertools import pairwise
@@ -8,7 +10,9 @@ import nbformat
 import pytest
 from conftest import LESSONS, ROOT
 from markdown_it import MarkdownIt
+from matplotlib.image import imread
 
+from attention_course.authoring.build import title_picture
 from attention_course.authoring.lesson import all_lessons
 from attention_course.check import answers
 
@@ -134,15 +138,13 @@ def test_every_figure_has_words(lesson):
 
 @lessons
 def test_the_title_picture_is_the_one_that_the_lesson_draws(lesson):
-    title = student(lesson).cells[0]
-    drawn = [
-        o.data["image/png"]
-        for c in code(solution(lesson))
-        if "cover" in c.metadata.get("tags", [])
-        for o in c.outputs
-        if "image/png" in o.get("data", {})
-    ]
-    assert [title.attachments["cover.png"]["image/png"]] == [drawn[0].replace("\n", "")]
+    drawn = imread(io.BytesIO(title_picture(solution(lesson))), format="png")
+    attached = student(lesson).cells[0].attachments["cover.png"]["image/png"]
+    shown = imread(io.BytesIO(base64.b64decode(attached)), format="png")
+    assert abs(shown.shape[0] / shown.shape[1] - drawn.shape[0] / drawn.shape[1]) < 0.01
+    assert 300 < shown.shape[1] < 1000
+    assert abs(float(shown[..., :3].mean() - drawn[..., :3].mean())) < 0.01
+    assert (ROOT / "assets" / f"{lesson.name}.png").read_bytes() == title_picture(solution(lesson))
 
 
 @lessons

@@ -56,9 +56,11 @@ def test_the_slider_falls_back_to_a_picture(monkeypatch):
     )
     assert drawn == ["still"]
     monkeypatch.delenv(plots.STATIC)
-    with capture_output():
-        plots.interactive(lambda value: drawn.append(value), name="n", options=[1, 2, 3], still=lambda: None)
+    moved = []
+    monkeypatch.setattr("ipywidgets.interact", lambda draw, value: moved.append((value.options, draw(value.value))))
+    plots.interactive(lambda value: drawn.append(value), name="n", options=[1, 2, 3], still=lambda: None)
     assert drawn == ["still", 2]
+    assert tuple(moved[0][0]) == (1, 2, 3)
     monkeypatch.setitem(__import__("sys").modules, "ipywidgets", None)
     plots.interactive(lambda value: None, name="n", options=[1], still=lambda: drawn.append("still"))
     assert drawn == ["still", 2, "still"]

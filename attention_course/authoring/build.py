@@ -22,7 +22,9 @@ from matplotlib.image import imread
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
+from PIL import Image
 
+from .. import plots
 from . import answers
 from .lesson import Lesson, LessonError
 
@@ -115,14 +117,12 @@ def keep(path: Path, fresh: NotebookNode) -> bool:
 
     The picture of the cell tagged ``cover`` is attached to the title cell, which shows it as ``attachment:cover.png``.
     """
-    if path.exists():
-        old = {cell.id: cell for cell in _load(path).cells}
-        for cell in fresh.cells:
-            _keep_pictures(cell, old.get(cell.id))
-    cover = title_picture(fresh)
+    old = {cell.id: cell for cell in _load(path).cells} if path.exists() else {}
     for cell in fresh.cells:
-        if cover and cell.cell_type == "markdown" and "attachment:cover.png" in cell.source:
-            cell.attachments = {"cover.png": {"image/png": base64.b64encode(cover).decode("ascii")}}
+        _keep_pictures(cell, old.get(cell.id))
+    for cell in fresh.cells:
+        if cell.cell_type == "markdown" and "attachment:cover.png" in cell.source:
+            _attach_cover(cell, fresh, old.get(cell.id))
     text = dump(fresh)
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return False
@@ -158,7 +158,7 @@ def released(root: Path, lessons: Iterable[Lesson]) -> Iterator[Path]:
                     sys.executable, "-m", "nbgrader", "generate_assignment", lesson.name, "--force", "--no-db",
                     f"--CourseDirectory.root={root}", f"--CourseDirectory.release_directory={folder}",
                 ],
-                cwd=root, env=environment, capture_output=True, text=True, check=False,
+                cwd=root, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False,
             )  # fmt: skip
             made = folder / lesson.name / f"{lesson.name}.ipynb"
             if run.returncode or not made.exists():
@@ -219,6 +219,22 @@ def _keep_pictures(fresh: NotebookNode, old: NotebookNode | None) -> None:
         before, after = stored.get("data", {}).get("image/png"), new.get("data", {}).get("image/png")
         if before and after and before != after and _look_alike(before, after):
             new.data["image/png"] = before
+
+
+def _attach_cover(cell: NotebookNode, notebook: NotebookNode, old: NotebookNode | None) -> None:
+    cover = title_picture(notebook)
+    if cover is None:
+        raise LessonError("The title shows attachment:cover.png, but no cell tagged `cover` draws a picture.")
+    # Markdown cannot say how wide a picture is, so this one is scaled to the size at which the figure is shown.
+    with Image.open(io.BytesIO(cover)) as picture:
+        small = picture.resize([round(n * plots.SHOWN_AT / plots.DPI) for n in picture.size], Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    small.save(buffer, format="png")
+    fresh = base64.b64encode(buffer.getvalue()).decode("ascii")
+    stored = (old or {}).get("attachments", {}).get("cover.png", {}).get("image/png")
+    if stored and _look_alike(stored, fresh):
+        fresh = stored
+    cell.attachments = {"cover.png": {"image/png": fresh}}
 
 
 def _look_alike(a: str, b: str) -> bool:

@@ -11,7 +11,6 @@ one short message. The functions below ``progress`` are for graded tests: they a
 must not look up in it directly, so that the same test runs where that object lives in another process.
 """
 
-import ast
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -65,7 +64,7 @@ def exercise(name: str, attempt: Any) -> None:
         CheckFailed: with one short message: what was observed, what was expected, the likely cause.
     """
     spec = answers.load(_current(), name)
-    shown = Climb(spec, attempt).run()
+    shown = Climb(spec, attempt, _unfinished_before(name)).run()
     _pass(name, spec.label, shown)
 
 
@@ -113,10 +112,16 @@ def counterexample(name: str, find: Callable[[], Any], *, wrong: Callable, right
         )
     bad = observe.call(wrong, named, gradients=False)
     if not bad.failure and values.close(bad.value, good.value, 1e-3):
+        cause = "Read the buggy line again: for which shape or value would it not matter? Choose another one."
+        unfinished = _unfinished_before(name)
+        if used := observe.names_used(right) & unfinished.keys():
+            where = f"{min(used)} (exercise {unfinished[min(used)]})"
+            cause = f"It is compared with your {where}, whose check has not passed in this session. Start there."
+        same = numbers(good.value)
         stop(
             "both implementations give the same on these inputs.",
-            observed=f"both give {numbers(good.value)}" if numbers(good.value) else "",
-            cause="Read the buggy line again: for which shape or value would it not matter? Choose another one.",
+            observed=f"both give {same}" if same else "",
+            cause=cause,
         )
     _pass(name, label, ["the inputs are legal", "the buggy implementation goes wrong on them"])
 
@@ -199,13 +204,7 @@ def parameters(module: torch.nn.Module) -> dict[str, tuple[int, ...]]:
 
 def source_uses(function: Callable, names: Iterable[str]) -> set[str]:
     """Which of ``names`` does the source of ``function`` use, as a variable, an attribute or a function?"""
-    try:
-        tree = ast.parse(textwrap.dedent(observe.source(function)))
-    except SyntaxError:
-        return set()
-    used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    used |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
-    return used & set(names)
+    return observe.names_used(function) & set(names)
 
 
 def rejects(test: Callable, mistakes: Mapping[str, Callable]) -> set[str]:
@@ -221,6 +220,14 @@ def _current() -> str:
     if not _lesson:
         raise UnknownExercise("No lesson is open. Run the setup cell at the top of the notebook first.")
     return _lesson
+
+
+def _unfinished_before(name: str) -> dict[str, str]:
+    """The exercises that come before ``name`` and whose checks have not passed in this session, with their labels."""
+    lesson = _current()
+    labels = {other: e["label"] for other, e in answers.exercises(lesson).items()}
+    earlier = list(labels)[: list(labels).index(name)]
+    return {other: labels[other] for other in earlier if other not in _passed[lesson]}
 
 
 def _titles(name: str) -> tuple[str, str]:

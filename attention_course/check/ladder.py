@@ -21,10 +21,14 @@ from .observe import Failure, Outcome
 
 
 class Climb:
-    """One learner's answer to one exercise on its way up."""
+    """One learner's answer to one exercise on its way up.
 
-    def __init__(self, exercise: Exercise, attempt: Any):
-        self.exercise, self.attempt = exercise, attempt
+    ``unfinished`` maps the earlier exercises whose checks have not passed to their labels: an answer that builds on one
+    of them is sent there first.
+    """
+
+    def __init__(self, exercise: Exercise, attempt: Any, unfinished: dict[str, str] | None = None):
+        self.exercise, self.attempt, self.open = exercise, attempt, unfinished or {}
         self.title = f"{exercise.name} (exercise {exercise.label})"
         self.outcomes: dict[int, Outcome] = {}
 
@@ -44,8 +48,10 @@ class Climb:
         self._unchanged(outcome)
         self._finite(outcome, full)
         self._gradients_arrive(outcome, full)
-        for index, case in enumerate(exercise.cases):
-            self._case(index, case)
+        for index in range(len(exercise.cases)):
+            self._values(index)
+        for index in range(len(exercise.cases)):
+            self._gradients(index)
         return self._shown(full)
 
     # rung 1 ------------------------------------------------------------------------------------------------------
@@ -69,7 +75,7 @@ class Climb:
 
     def _runs(self, outcome: Outcome, case: Case | None = None) -> None:
         if outcome.failure:
-            self._stop(**failed_call(outcome.failure, f" (tried: {case.shows})" if case else ""))
+            self._stop(**failed_call(outcome.failure, case.shows if case else ""))
 
     # rung 2 ------------------------------------------------------------------------------------------------------
 
@@ -178,7 +184,8 @@ class Climb:
                     "finite",
                     f"{output['name']} has {what} values.",
                     observed=f"{int(bad.sum())} of {a.size} numbers are {what}",
-                    expected=f"finite numbers ({case.shows})",
+                    expected="finite numbers",
+                    checked=case.shows,
                 )
 
     def _gradients_arrive(self, outcome: Outcome, case: Case) -> None:
@@ -206,8 +213,8 @@ class Climb:
 
     # rung 5 ------------------------------------------------------------------------------------------------------
 
-    def _case(self, index: int, case: Case) -> None:
-        outcome = self._outcome(index)
+    def _values(self, index: int) -> None:
+        case, outcome = self.exercise.cases[index], self._outcome(index)
         self._runs(outcome, case)
         self._shape(outcome, case)
         self._dtype(outcome, case)
@@ -220,13 +227,17 @@ class Climb:
             small = numbers(got)
             self._stop(
                 "value",
-                f"not the right numbers yet ({case.shows}).",
+                "not the right numbers yet.",
+                checked=case.shows,
                 observed=f"{output['name']} = {small}"
                 if small
                 else largest_difference(got, expected, output["axes"] or []),
                 expected=numbers(expected),
                 cause=_inputs(case) if small else "",
             )
+
+    def _gradients(self, index: int) -> None:
+        case, outcome = self.exercise.cases[index], self._outcome(index)
         for name, gradient in (case.outcome.gradients or {}).items():
             found = (outcome.gradients or {}).get(name)
             if gradient is not None and (
@@ -234,7 +245,8 @@ class Climb:
             ):
                 self._stop(
                     "gradient",
-                    f"the values are right, the gradient at {name} is not ({case.shows}).",
+                    f"the values are right, the gradient at {name} is not.",
+                    checked=case.shows,
                     cause="Part of the computation is cut off from the graph by .detach(), .data or torch.no_grad().",
                 )
 
@@ -246,7 +258,7 @@ class Climb:
                 continue
             for output, got, expected in self._pairs(outcome.value, case):
                 if not values.close(got, expected, self.exercise.tolerance) and draw.comparison(
-                    expected, got, output, self.title
+                    expected, got, output, f"{self.title}: {case.shows}"
                 ):
                     return
 
@@ -285,11 +297,15 @@ class Climb:
                 return mistake
         return None
 
-    def _stop(self, rung: str, headline: str, *, observed: str = "", expected: str = "", cause: str = "") -> None:
+    def _stop(self, rung: str, headline: str, *, cause: str = "", **parts: str) -> None:
         mistake = self.diagnose() if callable(self.attempt) else None
         if mistake:
             cause = f"This is exactly what {mistake.gives} gives. {mistake.hint}"
-        raise CheckFailed(self.title, headline, observed=observed, expected=expected, cause=cause, rung=rung)
+        elif rung != "written" and (used := observe.names_used(self.attempt) & self.open.keys()):
+            first = next(name for name in self.open if name in used)
+            label = self.open[first]
+            cause = f"It uses {first}, whose own check (exercise {label}) has not passed in this session. Start there."
+        raise CheckFailed(self.title, headline, cause=cause, rung=rung, **parts)
 
 
 def observe_case(exercise: Exercise, case: Case, attempt: Callable) -> Outcome:

@@ -8,7 +8,7 @@ import numpy as np
 from . import values
 from .observe import Failure
 
-WIDTH = 96
+WIDTH = 88
 
 
 class CheckFailed(AssertionError):
@@ -17,20 +17,28 @@ class CheckFailed(AssertionError):
     Args:
         exercise: the exercise as a learner knows it, such as ``dot_scores (exercise 1.2)``.
         headline: what is the matter in a few words.
-        observed, expected, cause: the three parts of a message; each may be left out.
+        checked, observed, expected, cause: the parts of a message; each may be left out.
         rung: which step of the ladder broke (see :mod:`attention_course.check.ladder`).
     """
 
     def __init__(
-        self, exercise: str, headline: str, *, observed: str = "", expected: str = "", cause: str = "", rung: str = ""
+        self,
+        exercise: str,
+        headline: str,
+        *,
+        checked: str = "",
+        observed: str = "",
+        expected: str = "",
+        cause: str = "",
+        rung: str = "",
     ):
         self.exercise, self.headline, self.rung = exercise, headline, rung
-        self.observed, self.expected, self.cause = observed, expected, cause
+        self.parts = {"checked": checked, "observed": observed, "expected": expected, "look at": cause}
         super().__init__("\n".join(self._lines()))
 
     def _lines(self) -> list[str]:
-        lines = textwrap.wrap(f"{self.exercise}: {self.headline}", WIDTH)
-        for label, text in (("observed", self.observed), ("expected", self.expected), ("look at", self.cause)):
+        lines = textwrap.wrap(f"{self.exercise}: {self.headline}", WIDTH, break_on_hyphens=False)
+        for label, text in self.parts.items():
             if text:
                 lines += _block(label, text)
         return lines
@@ -44,14 +52,14 @@ def _block(label: str, text: str) -> list[str]:
     indent = "  " + " " * 10
     lines: list[str] = []
     for paragraph in text.split("\n"):
-        lines += textwrap.wrap(paragraph, WIDTH - len(indent)) or [""]
+        lines += textwrap.wrap(paragraph, WIDTH - len(indent), break_on_hyphens=False) or [""]
     return [f"  {label:<10}{lines[0]}", *(indent + line for line in lines[1:])]
 
 
-def failed_call(failure: Failure, when: str = "") -> dict[str, str]:
-    """The parts of the message about a call that raised, hung or is not written: headline, observed, cause, rung.
+def failed_call(failure: Failure, checked: str = "") -> dict[str, str]:
+    """The parts of the message about a call that raised, hung or is not written.
 
-    ``when`` names the situation in which it happened.
+    ``checked`` says what was being checked when it happened.
     """
     if failure.kind == "NotImplementedError":
         return {
@@ -63,13 +71,15 @@ def failed_call(failure: Failure, when: str = "") -> dict[str, str]:
     if failure.kind == "TookTooLong":
         return {
             "rung": "runs",
-            "headline": f"it did not finish: stopped after {failure.message}{when}.",
+            "headline": f"it did not finish: stopped after {failure.message}.",
+            "checked": checked,
             "cause": "A loop that never ends? Each `while` needs something that makes its condition false.",
         }
     line = f"line {failure.number} of your cell: {failure.line}" if failure.line else ""
     return {
         "rung": "runs",
-        "headline": f"your code raised {failure.kind}{when}.",
+        "headline": f"your code raised {failure.kind}.",
+        "checked": checked,
         "observed": "\n".join(x for x in (failure.message.strip()[:300], line) if x),
         "cause": _advice(failure),
     }

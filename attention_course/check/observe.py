@@ -4,7 +4,9 @@ This is the only place that touches what a learner wrote. Everything after it wo
 run this file where the learner's code lives and the judging somewhere else.
 """
 
+import ast
 import inspect
+import textwrap
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -178,12 +180,18 @@ def _describe(error: Exception) -> Failure:
     )
 
 
-def source(function: Callable) -> str:
-    """The text of ``function`` as the learner wrote it, or an empty string where it cannot be had."""
-    try:
-        return inspect.getsource(function)
-    except (OSError, TypeError):
-        return ""
+def names_used(attempt: Any) -> set[str]:
+    """Every variable and attribute that the source of a function or class names; empty where it cannot be read."""
+    functions = [f for f in vars(attempt).values() if callable(f)] if isinstance(attempt, type) else [attempt]
+    used: set[str] = set()
+    for function in functions:
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        except (OSError, TypeError, SyntaxError):
+            continue
+        used |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+        used |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    return used
 
 
 def run_test(test: Callable, implementations: Sequence[tuple[str, Callable]], seconds: float | None = None) -> dict:
