@@ -149,9 +149,8 @@ def released(root: Path, lessons: Iterable[Lesson]) -> Iterator[Path]:
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        environment = os.environ | {
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-        }
+        # nbgrader calls its helpers by name, so the environment's programs have to be found.
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         for lesson in lessons:
             run = subprocess.run(
                 [
