@@ -235,12 +235,14 @@ def bars(
     title: str,
     alt: str,
     xlabel: str = "",
+    top: float | None = None,
 ) -> None:
     """Draw one group of bars for each label, one colour for each entry of ``values``.
 
     Args:
         values: name to (labels,).
         labels: what stands under each group.
+        top: where the y axis ends; set it where a slider would otherwise rescale it.
     """
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(7.2, 3.2), layout="constrained")
@@ -251,7 +253,7 @@ def bars(
             ax.bar(place + offset, _array(heights), width * 0.94, color=PALETTE[i % len(PALETTE)], label=name)
         ax.set_xticks(place, labels)
         ax.tick_params(axis="x", length=0)
-        ax.set(xlabel=xlabel, ylabel=ylabel)
+        ax.set(xlabel=xlabel, ylabel=ylabel, ylim=(0, top))
         if len(values) > 1:
             ax.legend(frameon=False, ncols=len(values), loc="upper center", bbox_to_anchor=(0.5, 1.14))
         _headline(figure, title)

@@ -22,7 +22,8 @@ def normal(text: str) -> str:
 
 
 def lines_of(text: str) -> set[str]:
-    return {n for line in text.split("\n") if len(n := normal(line)) >= 14}
+    """The lines that could give something away: not the short ones, nor those that only open a bracket."""
+    return {n for line in text.split("\n") if len(n := normal(line)) >= 14 and n[-1] not in "([{"}
 
 
 def statements(path: Path) -> set[str]:

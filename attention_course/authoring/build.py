@@ -78,7 +78,12 @@ def drift(root: Path, lessons: Iterable[Lesson]) -> list[str]:
         return found
     with released(root, lessons) as folder:
         wanted = {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*.ipynb")}
-    present = {p.relative_to(root / "course"): p.read_bytes() for p in (root / "course").rglob("*.ipynb")}
+    names = {lesson.name for lesson in lessons}
+    present = {
+        p.relative_to(root / "course"): p.read_bytes()
+        for p in (root / "course").rglob("*.ipynb")
+        if p.parent.name in names
+    }
     for name in sorted(wanted.keys() | present.keys()):
         if wanted.get(name) != present.get(name):
             found.append(f"course/{name}: differs from what nbgrader makes of the solution")
@@ -142,7 +147,7 @@ def title_picture(notebook: NotebookNode) -> bytes | None:
 
 @contextmanager
 def released(root: Path, lessons: Iterable[Lesson]) -> Iterator[Path]:
-    """The student notebooks of ``lessons`` as nbgrader makes them from the executed solutions, in a folder of their own.
+    """The student notebooks of ``lessons`` as nbgrader makes them of the executed solutions, in a folder of their own.
 
     Raises:
         LessonError: with nbgrader's own words, if it refuses a lesson.

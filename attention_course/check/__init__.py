@@ -91,8 +91,9 @@ def counterexample(name: str, find: Callable[[], Any], *, wrong: Callable, right
     if not isinstance(inputs, tuple | list) or not all(isinstance(x, torch.Tensor) for x in inputs):
         stop(
             "it should return the inputs as a tuple of tensors.",
-            observed=f"it returned {kind(inputs)}",
-            cause="End in a line such as `return q, k`.",
+            observed=f"it returned {kind(inputs)}"
+            + (f" of {kind(inputs[0])} first" if isinstance(inputs, tuple) else ""),
+            cause="End in a `return` line with the inputs in their order, separated by commas, each a torch.tensor(...).",
         )
     named = {f"input {i}": x for i, x in enumerate(inputs)}
     good = observe.call(right, named, gradients=False)

@@ -1,0 +1,235 @@
+"""Other right answers to the exercises of lesson 02. Every check and every hidden test accepts all of them."""
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from attention_course.authoring import alternative
+
+# 2.1 softmax --------------------------------------------------------------------------------------------------------
+
+
+@alternative("softmax")
+def softmax_fused(x, dim):
+    return torch.softmax(x, dim)
+
+
+@alternative("softmax")
+def softmax_by_values(x, dim):
+    largest = x.max(dim=dim, keepdim=True).values.detach()
+    powers = (x - largest).exp()
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+@alternative("softmax")
+def softmax_by_logarithms(x, dim):
+    return torch.exp(torch.log_softmax(x, dim))
+
+
+@alternative("softmax")
+def softmax_moves_the_axis(x, dim):
+    rows = x.movedim(dim, -1)
+    powers = torch.exp(rows - rows.amax(-1)[..., None])
+    return (powers / powers.sum(-1)[..., None]).movedim(-1, dim)
+
+
+# 2.2 log_softmax ----------------------------------------------------------------------------------------------------
+
+
+@alternative("log_softmax")
+def log_softmax_fused(x, dim):
+    return F.log_softmax(x, dim=dim)
+
+
+@alternative("log_softmax")
+def log_softmax_by_logsumexp(x, dim):
+    return x - x.logsumexp(dim, keepdim=True)
+
+
+@alternative("log_softmax")
+def log_softmax_adds_the_maximum_back(x, dim):
+    largest = x.max(dim=dim, keepdim=True).values
+    return x - (largest + (x - largest).exp().sum(dim=dim, keepdim=True).log())
+
+
+# 2.3 softmax_with_temperature ---------------------------------------------------------------------------------------
+
+
+@alternative("softmax_with_temperature")
+def temperature_fused(x, temperature, dim):
+    return torch.softmax(x / temperature, dim=dim)
+
+
+@alternative("softmax_with_temperature")
+def temperature_after_the_shift(x, temperature, dim):
+    powers = torch.exp((x - x.amax(dim=dim, keepdim=True)) / temperature)
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+@alternative("softmax_with_temperature")
+def temperature_on_logarithms(x, temperature, dim):
+    return torch.softmax(torch.log_softmax(x, dim) / temperature, dim)
+
+
+# 2.4 softmax_jvp ----------------------------------------------------------------------------------------------------
+
+
+@alternative("softmax_jvp")
+def jvp_builds_the_matrix(p, g):
+    jacobian = torch.diag_embed(p) - p[..., :, None] * p[..., None, :]
+    return (jacobian @ g[..., None])[..., 0]
+
+
+@alternative("softmax_jvp")
+def jvp_einsum(p, g):
+    return p * g - p * torch.einsum("...i,...i->...", p, g)[..., None]
+
+
+@alternative("softmax_jvp")
+def jvp_two_terms(p, g):
+    terms = p * g
+    return terms - p * terms.sum(-1, keepdim=True)
+
+
+# 2.5 online_softmax -------------------------------------------------------------------------------------------------
+
+
+@alternative("online_softmax")
+def online_all_at_once(chunks):
+    x = torch.cat(chunks, dim=-1)
+    maximum = x.amax(dim=-1, keepdim=True)
+    denominator = torch.exp(x - maximum).sum(dim=-1, keepdim=True)
+    return torch.exp(x - maximum) / denominator, maximum, denominator
+
+
+@alternative("online_softmax")
+def online_guards_minus_infinity(chunks):
+    maximum = torch.full_like(chunks[0][..., :1], -torch.inf)
+    denominator = torch.zeros_like(maximum)
+    for chunk in chunks:
+        higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
+        safe = torch.where(torch.isinf(higher), torch.zeros_like(higher), higher)
+        denominator = denominator * torch.exp(maximum - safe) + torch.exp(chunk - safe).sum(dim=-1, keepdim=True)
+        maximum = higher
+    return torch.cat([torch.exp(c - maximum) for c in chunks], dim=-1) / denominator, maximum, denominator
+
+
+@alternative("online_softmax")
+def online_corrects_the_numerators(chunks):
+    maximum = chunks[0].new_full((*chunks[0].shape[:-1], 1), torch.finfo(chunks[0].dtype).min)
+    numerators = chunks[0][..., :0]
+    for chunk in chunks:
+        higher = torch.maximum(maximum, chunk.max(dim=-1, keepdim=True).values)
+        numerators = torch.cat([numerators * torch.exp(maximum - higher), torch.exp(chunk - higher)], dim=-1)
+        maximum = higher
+    denominator = numerators.sum(dim=-1, keepdim=True)
+    return numerators / denominator, maximum, denominator
+
+
+@alternative("online_softmax")
+def online_score_by_score(chunks):
+    scores = torch.cat(chunks, dim=-1)
+    m = torch.full_like(scores[..., 0], torch.finfo(scores.dtype).min)
+    total = torch.zeros_like(m)
+    for s in scores.unbind(-1):
+        higher = torch.maximum(m, s)
+        total = total * torch.exp(m - higher) + torch.exp(s - higher)
+        m = higher
+    return torch.exp(scores - m[..., None]) / total[..., None], m[..., None], total[..., None]
+
+
+# 2.6 test_softmax ---------------------------------------------------------------------------------------------------
+
+
+@alternative("test_softmax")
+def test_by_properties(implementation):
+    x = torch.tensor([[[0.0, 3.0], [1.0, -2.0]], [[900.0, 901.0], [-950.0, -952.0]]], dtype=torch.float64)
+    kept = x.clone()
+    for dim in (0, 1, 2, -1, -2):
+        w = implementation(x, dim)
+        assert w.shape == x.shape
+        assert w.dtype == x.dtype
+        assert torch.isfinite(w).all()
+        assert (w >= 0).all()
+        assert torch.allclose(w.sum(dim), torch.ones_like(w.sum(dim)))
+    log_ratio = torch.log(implementation(x, 2)).diff(dim=2)
+    assert torch.allclose(log_ratio, kept.diff(dim=2))
+    assert torch.equal(x, kept)
+
+
+@alternative("test_softmax")
+def test_against_numpy(implementation):
+    def reference(x, axis):
+        powers = np.exp(x - x.max(axis=axis, keepdims=True))
+        return powers / powers.sum(axis=axis, keepdims=True)
+
+    numbers = np.random.default_rng(0).normal(size=(3, 4, 5)) * np.array([1.0, 50.0, 1000.0])[:, None, None]
+    numbers[1] -= 5000
+    for dim in (-3, -2, -1, 0, 1, 2):
+        x = torch.from_numpy(numbers.copy())
+        np.testing.assert_allclose(implementation(x, dim).numpy(), reference(numbers, dim), rtol=1e-6, atol=1e-9)
+        assert x.dtype == implementation(x, dim).dtype
+        np.testing.assert_array_equal(x.numpy(), numbers)
+
+
+@alternative("test_softmax")
+def test_one_thing_at_a_time(implementation):
+    def same(x, dim):
+        before = x.clone()
+        weights = implementation(x, dim)
+        assert torch.equal(x, before)
+        assert weights.dtype == x.dtype
+        assert torch.allclose(weights, torch.softmax(before, dim), atol=1e-5)
+
+    same(torch.tensor([0.0, 3.0, 0.0, 1.0, 0.0, 2.0]), 0)
+    same(torch.tensor([0.0, 100.0, 101.0]), 0)
+    same(torch.tensor([1000.0, -1000.0]), -1)
+    same(torch.tensor([-1000.0, -1001.0]), -1)
+    same(torch.tensor([[1.0, 2.0], [300.0, 301.0]]), 1)
+    same(torch.tensor([[1.0, 2.0, 4.0], [3.0, 0.0, 1.0]]), 0)
+    same(torch.tensor([[1.0, 2.0, 4.0], [3.0, 0.0, 1.0]]), 1)
+    same(torch.tensor([[1.0, 2.0, 4.0], [3.0, 0.0, 1.0]], dtype=torch.float64), -2)
+
+
+# 2.7 counterexample -------------------------------------------------------------------------------------------------
+
+
+@alternative("counterexample")
+def counterexample_negative():
+    return torch.tensor([[[-1000.0, -999.0, -1002.0], [0.0, 0.0, 0.0]]]), torch.eye(3)[None]
+
+
+@alternative("counterexample")
+def counterexample_across_examples():
+    scores = torch.zeros(2, 1, 3)
+    scores[1] = 200
+    return scores, torch.randn(2, 3, 4)
+
+
+@alternative("counterexample")
+def counterexample_random():
+    return 1e4 * torch.randn(2, 5, 3), torch.randn(2, 3, 2)
+
+
+# 2.8 repaired_attention ---------------------------------------------------------------------------------------------
+
+
+@alternative("repaired_attention")
+def repaired_fused(scores, v):
+    return torch.softmax(scores, dim=-1) @ v
+
+
+@alternative("repaired_attention")
+def repaired_divides_first(scores, v):
+    powers = torch.exp(scores - scores.max(dim=2, keepdim=True).values)
+    return torch.einsum("bqk,bkd->bqd", powers / powers.sum(dim=2, keepdim=True), v)
+
+
+@alternative("repaired_attention")
+def repaired_query_by_query(scores, v):
+    contexts = []
+    for i in range(scores.shape[1]):
+        row = scores[:, i]  # (B, Tk)
+        powers = torch.exp(row - row.amax(dim=-1)[:, None])
+        contexts.append((powers[:, :, None] * v).sum(dim=1) / powers.sum(dim=-1)[:, None])
+    return torch.stack(contexts, dim=1)

@@ -1,0 +1,172 @@
+"""The inputs on which a check of lesson 02 climbs: one mechanism at a time, then all dimensions different."""
+
+import torch
+
+from attention_course.authoring import Case, Exercise, numbers
+
+_six = torch.tensor([0.0, 3.0, 0.0, 1.0, 0.0, 2.0])  # what "sat" gives to the six tokens
+_square = torch.tensor([[0.0, 3.0], [0.0, 0.0]])
+_extreme = torch.tensor([[1e4, 0.0, -1e4], [-1e4, -1e4, -10001.0]])
+_axes = {"inputs": {"x": "B Tq Tk", "dim": ""}, "outputs": {"weights": "B Tq Tk"}}
+_inf = float("inf")
+
+EXERCISES = [
+    Exercise(
+        "softmax",
+        "2.1",
+        **_axes,
+        cases=[
+            Case("the six tokens' weights come out", {"x": _six, "dim": 0}),
+            Case("dim = 0 makes every column sum to 1", {"x": _square, "dim": 0}),
+            Case("large scores do not overflow", {"x": torch.tensor([100.0, 102.0, 101.0]), "dim": 0}),
+            Case("scores far below 0 do not underflow", {"x": torch.tensor([-1000.0, -1001.0, -1003.0]), "dim": -1}),
+            Case("scores of 10000 and -10000 in one tensor are fine", {"x": _extreme, "dim": 1}),
+            Case("any axis of three can be named", {"x": numbers(1, 2, 3, 4), "dim": -2}),
+        ],
+    ),
+    Exercise(
+        "log_softmax",
+        "2.2",
+        inputs=_axes["inputs"],
+        outputs={"logarithms": "B Tq Tk"},
+        cases=[
+            Case("the logarithms of the six tokens' weights come out", {"x": _six, "dim": 0}),
+            Case("dim = 0 runs down the columns", {"x": _square, "dim": 0}),
+            Case("a weight of e^-200 has the logarithm -200", {"x": torch.tensor([0.0, 200.0]), "dim": 0}),
+            Case("scores of 10000 and -10000 in one tensor are fine", {"x": _extreme, "dim": 1}),
+            Case("any axis of three can be named", {"x": numbers(2, 2, 3, 4), "dim": -2}),
+        ],
+    ),
+    Exercise(
+        "softmax_with_temperature",
+        "2.3",
+        inputs={"x": "B Tq Tk", "temperature": "", "dim": ""},
+        outputs={"weights": "B Tq Tk"},
+        cases=[
+            Case("T = 1 is softmax as it was", {"x": _six, "temperature": 1.0, "dim": 0}),
+            Case("T = 0.5 sharpens", {"x": _six, "temperature": 0.5, "dim": 0}),
+            Case("T = 4 flattens", {"x": _six, "temperature": 4.0, "dim": 0}),
+            Case(
+                "near 0 the largest scores share all the weight",
+                {"x": torch.tensor([50.0, 50.0, 49.0]), "temperature": 0.01, "dim": 0},
+            ),
+            Case("dim = 0 runs down the columns", {"x": _square, "temperature": 2.0, "dim": 0}),
+            Case(
+                "any axis of three can be named",
+                {"x": numbers(3, 2, 3, 4, scale=2.0), "temperature": 1.6, "dim": -2},
+            ),
+        ],
+    ),
+    Exercise(
+        "softmax_jvp",
+        "2.4",
+        inputs={"p": "B Tq Tk", "g": "B Tq Tk"},
+        outputs={"product": "B Tq Tk"},
+        cases=[
+            Case(
+                "the example worked by hand comes out", {"p": torch.tensor([0.8, 0.2]), "g": torch.tensor([1.0, 0.0])}
+            ),
+            Case(
+                "where g is the same for all, nothing comes through",
+                {"p": torch.tensor([0.5, 0.3, 0.2]), "g": torch.tensor([4.0, 4.0, 4.0])},
+            ),
+            Case(
+                "where one token has all the weight, nothing comes through",
+                {"p": torch.tensor([0.0, 1.0, 0.0]), "g": torch.tensor([1.0, 2.0, 3.0])},
+            ),
+            Case("each row has its own average", {"p": torch.softmax(numbers(4, 3, 3), -1), "g": numbers(5, 3, 3)}),
+            Case(
+                "it holds for a batch in which all lengths differ",
+                {"p": torch.softmax(numbers(6, 2, 3, 5), -1), "g": numbers(7, 2, 3, 5)},
+            ),
+        ],
+    ),
+    Exercise(
+        "online_softmax",
+        "2.5",
+        inputs={"chunks": ""},
+        outputs={"weights": "B Tq Tk", "maximum": "B Tq 1", "denominator": "B Tq 1"},
+        # The largest of equal numbers may pass its gradient to one of them or to all: nothing to compare here.
+        cases=[
+            Case(
+                "chunks [0, 3, 0] and [1, 0, 2]: the largest score comes first",
+                {"chunks": [_six[:3], _six[3:]]},
+                differentiate=False,
+            ),
+            Case(
+                "chunks [2, 0], [1, 0] and [3, 0]: the maximum rises on the way",
+                {"chunks": [torch.tensor([2.0, 0.0]), torch.tensor([1.0, 0.0]), torch.tensor([3.0, 0.0])]},
+                differentiate=False,
+            ),
+            Case(
+                "chunks [-5, -6] and [-7, -4]: all scores are below 0",
+                {"chunks": [torch.tensor([-5.0, -6.0]), torch.tensor([-7.0, -4.0])]},
+                differentiate=False,
+            ),
+            Case(
+                "chunks [1000, 1001] and [1003]: large scores do not overflow",
+                {"chunks": [torch.tensor([1000.0, 1001.0]), torch.tensor([1003.0])]},
+                differentiate=False,
+            ),
+            Case(
+                "rows far apart each keep their own maximum",
+                {
+                    "chunks": [
+                        torch.tensor([[500.0, 501.0], [0.0, 1.0]]),
+                        torch.tensor([[499.0, 502.0], [2.0, 0.0]]),
+                    ]
+                },
+                differentiate=False,
+            ),
+            Case(
+                "chunks [1, 2], [-inf, -inf] and [0, -inf]: a later chunk may be switched off",
+                {"chunks": [torch.tensor([1.0, 2.0]), torch.tensor([-_inf, -_inf]), torch.tensor([0.0, -_inf])]},
+                differentiate=False,
+            ),
+            Case(
+                "chunks [-inf, -inf] and [1, 2]: the first chunk may be switched off",
+                {"chunks": [torch.tensor([-_inf, -_inf]), torch.tensor([1.0, 2.0])]},
+                differentiate=False,
+            ),
+            Case(
+                "chunks of different lengths, in a batch",
+                {"chunks": [numbers(8, 2, 3, 4), 2 * numbers(9, 2, 3, 1), 3 * numbers(10, 2, 3, 2)]},
+                differentiate=False,
+            ),
+        ],
+    ),
+    Exercise("test_softmax", "2.6", kind="test"),
+    Exercise("counterexample", "2.7", kind="counterexample"),
+    Exercise(
+        "repaired_attention",
+        "2.8",
+        inputs={"scores": "B Tq Tk", "v": "B Tk d_v"},
+        outputs={"context": "B Tq d_v"},
+        cases=[
+            Case(
+                "ordinary scores still come out right",
+                {"scores": torch.tensor([[[0.0, 3.0], [1.0, 1.0]]]), "v": torch.tensor([[[1.0], [2.0]]])},
+            ),
+            Case(
+                "a query may have scores 20 below those of another",
+                {"scores": torch.tensor([[[0.0, 1.0], [20.0, 21.0]]]), "v": torch.tensor([[[1.0], [2.0]]])},
+            ),
+            Case(
+                "a query may have scores 300 below those of another",
+                {"scores": torch.tensor([[[0.0, 1.0], [300.0, 301.0]]]), "v": torch.tensor([[[1.0], [2.0]]])},
+            ),
+            Case(
+                "an example may have scores 300 below those of another",
+                {"scores": torch.tensor([[[0.0, 1.0]], [[300.0, 301.0]]]), "v": torch.tensor([[[1.0], [2.0]]] * 2)},
+            ),
+            Case(
+                "the scores of one query may lie 600 apart",
+                {"scores": torch.tensor([[[300.0, 0.0, -300.0]]]), "v": torch.tensor([[[1.0], [2.0], [3.0]]])},
+            ),
+            Case(
+                "it holds for a batch in which all lengths differ",
+                {"scores": numbers(11, 2, 3, 4), "v": numbers(12, 2, 4, 5)},
+            ),
+        ],
+    ),
+]

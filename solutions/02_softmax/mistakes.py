@@ -1,0 +1,850 @@
+"""Wrong answers to the exercises of lesson 02, each with what its author needs to read."""
+
+import torch
+
+from attention_course.authoring import mistake
+
+# 2.1 softmax: these are also what a learner's own test (2.6) is judged by ------------------------------------------
+
+
+@mistake(
+    "softmax",
+    "the formula without the shift",
+    "e^89 is too large for 32 bits. Subtract the maximum along dim before the exponential.",
+)
+def softmax_unshifted(x, dim):
+    powers = torch.exp(x)
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+@mistake(
+    "softmax",
+    "subtracting one maximum for the whole tensor",
+    "It saves the largest row and lets rows far below it underflow to 0 / 0. Take the maximum along dim.",
+)
+def softmax_one_maximum(x, dim):
+    powers = torch.exp(x - x.max())
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+@mistake(
+    "softmax",
+    "subtracting the maximum only where it is above 0",
+    "A row of scores far below 0 needs the shift as well, else all of its powers underflow to 0.",
+)
+def softmax_maximum_with_zero(x, dim):
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True).clamp(min=0))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+@mistake(
+    "softmax",
+    "subtracting the maximum after the exponential",
+    "A constant may be added to the scores, not to their powers. Subtract first, then take the exponential.",
+)
+def softmax_shifts_the_powers(x, dim):
+    powers = torch.exp(x)
+    powers = powers - powers.amax(dim=dim, keepdim=True)
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+@mistake(
+    "softmax",
+    "subtracting the minimum",
+    "That makes the smallest exponent 0 and leaves the largest as large as before, or larger. Subtract the maximum.",
+)
+def softmax_minimum(x, dim):
+    powers = torch.exp(x - x.amin(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+@mistake(
+    "softmax",
+    "subtracting the mean",
+    "A score can lie far above the mean, and its power still overflows. Nothing lies above the maximum.",
+)
+def softmax_mean(x, dim):
+    powers = torch.exp(x - x.mean(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+@mistake(
+    "softmax",
+    "adding the maximum in place of subtracting it",
+    "The largest exponent should become 0. Look at the sign.",
+)
+def softmax_adds_the_maximum(x, dim):
+    powers = torch.exp(x + x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+@mistake(
+    "softmax",
+    "cutting large scores off",
+    "Nothing overflows then, but all scores beyond the cut become equal. A shift keeps their differences.",
+)
+def softmax_clamps(x, dim):
+    powers = torch.exp(x.clamp(max=80))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+@mistake(
+    "softmax",
+    "softmax over the last axis, whatever dim says,",
+    "Hand dim to both the maximum and the sum.",
+)
+def softmax_last_axis(x, dim):
+    powers = torch.exp(x - x.amax(dim=-1, keepdim=True))
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
+@mistake(
+    "softmax",
+    "dividing by the sum over the whole tensor",
+    "Each row along dim has a sum of its own: sum(dim=..., keepdim=True).",
+)
+def softmax_one_sum(x, dim):
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum()
+
+
+@mistake(
+    "softmax",
+    "leaving out keepdim=True",
+    "Without it the axis dim is gone from the maximum and the sum, and they do not line up with x any more.",
+)
+def softmax_without_keepdim(x, dim):
+    powers = torch.exp(x - x.amax(dim=dim))
+    return powers / powers.sum(dim=dim)
+
+
+@mistake(
+    "softmax",
+    "dividing the scores themselves by their sum",
+    "Scores may be negative or sum to 0. Take the exponential first.",
+)
+def softmax_without_exponential(x, dim):
+    return x / x.sum(dim=dim, keepdim=True)
+
+
+@mistake(
+    "softmax",
+    "the logarithm of the weights",
+    "That is the next exercise. The weights themselves are positive and sum to 1.",
+)
+def softmax_logarithm(x, dim):
+    return torch.log_softmax(x, dim)
+
+
+@mistake(
+    "softmax",
+    "shifting the scores in place",
+    "`x -= ...` writes into the caller's tensor. Write x - ... and give the result a name of its own.",
+)
+def softmax_in_place(x, dim):
+    x -= x.amax(dim=dim, keepdim=True)
+    powers = torch.exp(x)
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+@mistake(
+    "softmax",
+    "computing in 32 bits whatever comes in",
+    "Leave out .float() and dtype=torch.float32: with the shift, every dtype is safe.",
+)
+def softmax_to_float32(x, dim):
+    powers = torch.exp(x.float() - x.float().amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+# 2.2 log_softmax ----------------------------------------------------------------------------------------------------
+
+
+@mistake(
+    "log_softmax",
+    "the logarithm of softmax(x, dim)",
+    "The weight underflows to 0 before the logarithm is taken. Section 3 cancels the two on paper.",
+)
+def log_softmax_of_weights(x, dim):
+    return torch.log(torch.softmax(x, dim))
+
+
+@mistake(
+    "log_softmax",
+    "adding 1e-9 before the logarithm",
+    "It hides the infinity and gives -20.7 in its place. Never form the weight, then nothing has to be patched.",
+)
+def log_softmax_patched(x, dim):
+    return torch.log(torch.softmax(x, dim) + 1e-9)
+
+
+@mistake(
+    "log_softmax",
+    "leaving out the shift",
+    "e^200 is too large for 32 bits. Subtract the maximum along dim before the exponential.",
+)
+def log_softmax_unshifted(x, dim):
+    return x - torch.log(torch.exp(x).sum(dim=dim, keepdim=True))
+
+
+@mistake(
+    "log_softmax",
+    "shifting the scores in the sum but not the one in front of it",
+    "The first term is s - m, not s: both terms are shifted, or neither.",
+)
+def log_softmax_half_shifted(x, dim):
+    return x - torch.log(torch.exp(x - x.amax(dim=dim, keepdim=True)).sum(dim=dim, keepdim=True))
+
+
+@mistake(
+    "log_softmax",
+    "stopping at the shifted scores",
+    "The logarithm of the sum is still to be subtracted.",
+)
+def log_softmax_without_sum(x, dim):
+    return x - x.amax(dim=dim, keepdim=True)
+
+
+@mistake(
+    "log_softmax",
+    "subtracting the sum itself, not its logarithm,",
+    "A division by the sum becomes, after the logarithm, a subtraction of the logarithm of the sum.",
+)
+def log_softmax_without_logarithm(x, dim):
+    shifted = x - x.amax(dim=dim, keepdim=True)
+    return shifted - torch.exp(shifted).sum(dim=dim, keepdim=True)
+
+
+@mistake(
+    "log_softmax",
+    "minus the logarithm",
+    "That is the loss. The logarithm of a weight is never above 0.",
+)
+def log_softmax_negative(x, dim):
+    return -torch.log_softmax(x, dim)
+
+
+@mistake(
+    "log_softmax",
+    "working along the last axis, whatever dim says,",
+    "Hand dim to both the maximum and the sum.",
+)
+def log_softmax_last_axis(x, dim):
+    return torch.log_softmax(x, -1)
+
+
+@mistake(
+    "log_softmax",
+    "subtracting one maximum for the whole tensor",
+    "In rows far below it all powers underflow, and the logarithm of their sum is minus infinity. Take it along dim.",
+)
+def log_softmax_one_maximum(x, dim):
+    shifted = x - x.max()
+    return shifted - torch.log(torch.exp(shifted).sum(dim=dim, keepdim=True))
+
+
+@mistake(
+    "log_softmax",
+    "leaving out keepdim=True",
+    "Without it the axis dim is gone from the maximum and the sum, and they do not line up with x any more.",
+)
+def log_softmax_without_keepdim(x, dim):
+    shifted = x - x.amax(dim=dim)
+    return shifted - torch.log(torch.exp(shifted).sum(dim=dim))
+
+
+@mistake(
+    "log_softmax",
+    "a logarithm to base 2",
+    "The inverse of torch.exp is torch.log, the natural logarithm.",
+)
+def log_softmax_base_two(x, dim):
+    shifted = x - x.amax(dim=dim, keepdim=True)
+    return shifted - torch.log2(torch.exp(shifted).sum(dim=dim, keepdim=True))
+
+
+# 2.3 softmax_with_temperature ---------------------------------------------------------------------------------------
+
+
+@mistake(
+    "softmax_with_temperature",
+    "multiplying by the temperature",
+    "Then a higher temperature sharpens. Divide: hot is flat. (The weights to the power T come to the same thing.)",
+)
+def temperature_multiplies(x, temperature, dim):
+    return torch.softmax(x * temperature, dim)
+
+
+@mistake(
+    "softmax_with_temperature",
+    "a temperature that cancels",
+    "Dividing powers or weights by T and then by their sum removes T again, and so does adding it to all scores. "
+    "It has to divide the scores.",
+)
+def temperature_cancels(x, temperature, dim):
+    weights = torch.softmax(x, dim) / temperature
+    return weights / weights.sum(dim=dim, keepdim=True)
+
+
+@mistake(
+    "softmax_with_temperature",
+    "dividing the weights by the temperature",
+    "Then they no longer sum to 1. Divide the scores, before softmax.",
+)
+def temperature_divides_the_weights(x, temperature, dim):
+    return torch.softmax(x, dim) / temperature
+
+
+@mistake(
+    "softmax_with_temperature",
+    "dividing by the root of the temperature",
+    "The root belongs to lesson 01: there T is √d_k already. Here divide by T as it is.",
+)
+def temperature_root(x, temperature, dim):
+    return torch.softmax(x / temperature**0.5, dim)
+
+
+@mistake(
+    "softmax_with_temperature",
+    "dividing by the temperature twice",
+    "One division of the scores is enough.",
+)
+def temperature_twice(x, temperature, dim):
+    return torch.softmax(x / temperature / temperature, dim)
+
+
+@mistake(
+    "softmax_with_temperature",
+    "softmax of weights in place of scores",
+    "Softmax is applied twice here. Divide x, the scores, by the temperature and apply softmax once.",
+)
+def temperature_of_weights(x, temperature, dim):
+    return torch.softmax(torch.softmax(x, dim) / temperature, dim)
+
+
+@mistake(
+    "softmax_with_temperature",
+    "the formula without the shift",
+    "A low temperature makes scores large. Use your own softmax of exercise 2.1, which can take them.",
+)
+def temperature_unshifted(x, temperature, dim):
+    powers = torch.exp(x / temperature)
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+@mistake(
+    "softmax_with_temperature",
+    "working along the last axis, whatever dim says,",
+    "Hand dim on to softmax.",
+)
+def temperature_last_axis(x, temperature, dim):
+    return torch.softmax(x / temperature, -1)
+
+
+@mistake(
+    "softmax_with_temperature",
+    "dividing in place",
+    "`x /= ...` writes into the caller's tensor. Write x / temperature.",
+)
+def temperature_in_place(x, temperature, dim):
+    x /= temperature
+    return torch.softmax(x, dim)
+
+
+@mistake(
+    "softmax_with_temperature",
+    "a division that rounds down",
+    "`//` keeps whole numbers only. A single / divides.",
+)
+def temperature_rounds_down(x, temperature, dim):
+    return torch.softmax(x // temperature, dim)
+
+
+# 2.4 softmax_jvp ----------------------------------------------------------------------------------------------------
+
+
+@mistake(
+    "softmax_jvp",
+    "the diagonal of the Jacobian alone",
+    "Each weight also answers to every other score: the entries -w_i w_j are missing.",
+)
+def jvp_diagonal(p, g):
+    return p * (1 - p) * g
+
+
+@mistake(
+    "softmax_jvp",
+    "leaving out the subtraction",
+    "p times g alone forgets that the weights have to go on summing to 1. Subtract the average from g first.",
+)
+def jvp_no_average(p, g):
+    return p * g
+
+
+@mistake(
+    "softmax_jvp",
+    "subtracting the average from p · g, not from g,",
+    "The factor p stands in front of the bracket and multiplies both terms.",
+)
+def jvp_bracket(p, g):
+    return p * g - (p * g).sum(dim=-1, keepdim=True)
+
+
+@mistake(
+    "softmax_jvp",
+    "subtracting the plain mean of g",
+    "It is the average under the weights: the sum of p · g.",
+)
+def jvp_plain_mean(p, g):
+    return p * (g - g.mean(dim=-1, keepdim=True))
+
+
+@mistake(
+    "softmax_jvp",
+    "subtracting the plain sum of g",
+    "Each g counts with its weight: the sum of p · g.",
+)
+def jvp_plain_sum(p, g):
+    return p * (g - g.sum(dim=-1, keepdim=True))
+
+
+@mistake(
+    "softmax_jvp",
+    "the opposite sign",
+    "A token whose g lies above the average gets a positive number: g minus the average.",
+)
+def jvp_opposite(p, g):
+    return p * ((p * g).sum(dim=-1, keepdim=True) - g)
+
+
+@mistake(
+    "softmax_jvp",
+    "one average for all rows",
+    "Every row has an average of its own: sum along the last axis and keep it.",
+)
+def jvp_one_average(p, g):
+    return p * (g - (p * g).sum())
+
+
+@mistake(
+    "softmax_jvp",
+    "leaving out keepdim=True",
+    "Without it the sum has one axis less than g and does not line up with it.",
+)
+def jvp_without_keepdim(p, g):
+    return p * (g - (p * g).sum(dim=-1))
+
+
+@mistake(
+    "softmax_jvp",
+    "taking p for scores",
+    "p are weights already: softmax was applied before the call.",
+)
+def jvp_softmax_again(p, g):
+    w = torch.softmax(p, dim=-1)
+    return w * (g - (w * g).sum(dim=-1, keepdim=True))
+
+
+@mistake(
+    "softmax_jvp",
+    "exchanging p and g",
+    "The average is subtracted from g, and p is the factor in front.",
+)
+def jvp_exchanged(p, g):
+    return g * (p - (p * g).sum(dim=-1, keepdim=True))
+
+
+@mistake(
+    "softmax_jvp",
+    "the Jacobian itself, without g,",
+    "What is asked for is its product with g, and that needs no matrix.",
+)
+def jvp_matrix(p, g):
+    return torch.diag_embed(p) - p[..., :, None] * p[..., None, :]
+
+
+# 2.5 online_softmax -------------------------------------------------------------------------------------------------
+
+
+def _online(chunks, start, update, finish=None):
+    """The right loop with one part exchanged: how it starts, how the denominator is updated, how it ends."""
+    maximum = torch.full_like(chunks[0][..., :1], start)
+    denominator = torch.zeros_like(maximum)
+    for chunk in chunks:
+        higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
+        denominator = update(denominator, maximum, higher, chunk)
+        maximum = higher
+    if finish:
+        return finish(maximum, denominator)
+    return torch.cat([torch.exp(c - maximum) / denominator for c in chunks], dim=-1), maximum, denominator
+
+
+def _lowest(chunks):
+    return torch.finfo(chunks[0].dtype).min
+
+
+def _right(denominator, maximum, higher, chunk):
+    return denominator * torch.exp(maximum - higher) + torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
+
+
+@mistake(
+    "online_softmax",
+    "a denominator that is not corrected when the maximum rises",
+    "What was summed before still has the old maximum subtracted. Multiply it by e^(old - new) "
+    "before you replace the old maximum.",
+)
+def online_uncorrected(chunks):
+    def update(denominator, maximum, higher, chunk):
+        return denominator + torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
+
+    return _online(chunks, _lowest(chunks), update)
+
+
+@mistake(
+    "online_softmax",
+    "correcting with e^(new - old)",
+    "The maximum has risen, so the old terms must shrink: the exponent is old minus new, never above 0.",
+)
+def online_wrong_way(chunks):
+    def update(denominator, maximum, higher, chunk):
+        return denominator * torch.exp(higher - maximum) + torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
+
+    return _online(chunks, _lowest(chunks), update)
+
+
+@mistake(
+    "online_softmax",
+    "a running maximum that starts at 0",
+    "If all scores are below 0, the maximum stays at 0, which is none of them. Start from the lowest finite number.",
+)
+def online_starts_at_zero(chunks):
+    return _online(chunks, 0.0, _right)
+
+
+@mistake(
+    "online_softmax",
+    "a running maximum that starts at minus infinity",
+    "It works until a whole chunk is -inf: then old and new maximum are both -inf, and their difference is nan. "
+    "Start from torch.finfo(chunks[0].dtype).min.",
+)
+def online_starts_at_minus_infinity(chunks):
+    return _online(chunks, -torch.inf, _right)
+
+
+@mistake(
+    "online_softmax",
+    "a denominator that starts at 1",
+    "Nothing has been read yet, so the sum is 0.",
+)
+def online_counts_one_more(chunks):
+    maximum = chunks[0].amax(dim=-1, keepdim=True).clamp(min=_lowest(chunks))
+    denominator = torch.ones_like(maximum)
+    for chunk in chunks:
+        higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
+        denominator = _right(denominator, maximum, higher, chunk)
+        maximum = higher
+    return torch.cat([torch.exp(c - maximum) / denominator for c in chunks], dim=-1), maximum, denominator
+
+
+@mistake(
+    "online_softmax",
+    "a denominator that forgets the chunks before",
+    "Add what the chunk brings to what was there, corrected.",
+)
+def online_forgets(chunks):
+    def update(denominator, maximum, higher, chunk):
+        return torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
+
+    return _online(chunks, _lowest(chunks), update)
+
+
+@mistake(
+    "online_softmax",
+    "summing the powers without the shift",
+    "The chunk's scores also need the maximum subtracted before the exponential.",
+)
+def online_unshifted_sum(chunks):
+    def update(denominator, maximum, higher, chunk):
+        return denominator * torch.exp(maximum - higher) + torch.exp(chunk).sum(dim=-1, keepdim=True)
+
+    return _online(chunks, _lowest(chunks), update)
+
+
+@mistake(
+    "online_softmax",
+    "a softmax of each chunk by itself",
+    "The weights of *all* chunks together sum to 1. Make them after the loop, with the final maximum and denominator.",
+)
+def online_chunk_by_chunk(chunks):
+    def finish(maximum, denominator):
+        return torch.cat([torch.softmax(c, dim=-1) for c in chunks], dim=-1), maximum, denominator
+
+    return _online(chunks, _lowest(chunks), _right, finish)
+
+
+@mistake(
+    "online_softmax",
+    "making the weights inside the loop, from the maximum so far,",
+    "A larger score may still come. Make the weights after the loop, with the final maximum and denominator.",
+)
+def online_weights_too_early(chunks):
+    early = []
+
+    def update(denominator, maximum, higher, chunk):
+        early.append(torch.exp(chunk - higher))
+        return _right(denominator, maximum, higher, chunk)
+
+    def finish(maximum, denominator):
+        return torch.cat([e / denominator for e in early], dim=-1), maximum, denominator
+
+    return _online(chunks, _lowest(chunks), update, finish)
+
+
+@mistake(
+    "online_softmax",
+    "sharing one maximum between all rows",
+    "Each row keeps a maximum of its own: take it along the last axis, with keepdim=True.",
+)
+def online_one_maximum(chunks):
+    maximum = torch.full_like(chunks[0][..., :1], _lowest(chunks))
+    denominator = torch.zeros_like(maximum)
+    for chunk in chunks:
+        higher = torch.maximum(maximum, chunk.max())
+        denominator = _right(denominator, maximum, higher, chunk)
+        maximum = higher
+    return torch.cat([torch.exp(c - maximum) / denominator for c in chunks], dim=-1), maximum, denominator
+
+
+@mistake(
+    "online_softmax",
+    "leaving out keepdim=True",
+    "Maximum and denominator have the shape (..., 1), so that they line up with every chunk.",
+)
+def online_without_keepdim(chunks):
+    maximum = torch.full_like(chunks[0][..., 0], _lowest(chunks))
+    denominator = torch.zeros_like(maximum)
+    for chunk in chunks:
+        higher = torch.maximum(maximum, chunk.amax(dim=-1))
+        denominator = denominator * torch.exp(maximum - higher) + torch.exp(chunk - higher).sum(dim=-1)
+        maximum = higher
+    return torch.cat([torch.exp(c - maximum) / denominator for c in chunks], dim=-1), maximum, denominator
+
+
+@mistake(
+    "online_softmax",
+    "returning the weights alone",
+    "Return three things: weights, maximum, denominator. Lesson 11 needs the last two.",
+)
+def online_weights_only(chunks):
+    return torch.softmax(torch.cat(chunks, dim=-1), dim=-1)
+
+
+# 2.6 test_softmax ---------------------------------------------------------------------------------------------------
+
+
+@mistake("test_softmax", "a test that prints", says="it lets 3 of 3 wrong implementations through")
+def test_prints(implementation):
+    x = torch.tensor([[0.0, 1000.0], [1.0, 2.0]])
+    torch.allclose(implementation(x, 0), torch.softmax(x, 0))
+
+
+@mistake("test_softmax", "a test that returns its verdict", says="it lets 3 of 3 wrong implementations through")
+def test_returns(implementation):
+    x = torch.tensor([[0.0, 1000.0], [1.0, 2.0]])
+    return torch.allclose(implementation(x, 0), torch.softmax(x, 0))
+
+
+@mistake("test_softmax", "a test of the shape", says="it lets 3 of 3 wrong implementations through")
+def test_shape_only(implementation):
+    x = torch.randn(2, 3)
+    assert implementation(x, 1).shape == x.shape
+
+
+@mistake("test_softmax", "a test of one vector", says="nothing was raised for: forgets_dim")
+def test_one_vector(implementation):
+    x = torch.tensor([1000.0, 1001.0])
+    torch.testing.assert_close(implementation(x, 0), torch.softmax(x, 0))
+
+
+@mistake("test_softmax", "a test of small scores", says="nothing was raised for: overflows")
+def test_small_scores(implementation):
+    x = torch.tensor([[0.0, 3.0, 1.0], [2.0, 1.0, 0.0]])
+    for dim in (0, 1):
+        torch.testing.assert_close(implementation(x, dim), torch.softmax(x, dim))
+
+
+@mistake("test_softmax", "a test of the last axis", says="nothing was raised for: forgets_dim")
+def test_last_axis_only(implementation):
+    x = torch.tensor([[0.0, 1000.0], [1.0, 2.0]])
+    torch.testing.assert_close(implementation(x, -1), torch.softmax(x, -1))
+
+
+@mistake("test_softmax", "a test of exact equality", says="it rejects a right implementation: torch.softmax")
+def test_exact_sum(implementation):
+    x = torch.arange(60.0).reshape(6, 10).sin() * 1000
+    for dim in (0, 1):
+        assert (implementation(x / 300, dim).sum(dim) == 1).all()
+
+
+@mistake("test_softmax", "a test that expects rounded numbers", says="it rejects a right implementation: torch.softmax")
+def test_expects_rounded(implementation):
+    x = torch.tensor([0.0, 3.0, 0.0, 1.0, 0.0, 2.0])
+    assert implementation(x, 0).tolist() == [0.03, 0.61, 0.03, 0.08, 0.03, 0.22]
+
+
+@mistake("test_softmax", "a test that swallows its own verdict", says="it lets 3 of 3 wrong implementations through")
+def test_swallows(implementation):
+    x = torch.tensor([[0.0, 1000.0], [1.0, 2.0]])
+    try:
+        torch.testing.assert_close(implementation(x, 0), torch.softmax(x, 0))
+    except AssertionError as error:
+        str(error)
+
+
+# 2.7 counterexample -------------------------------------------------------------------------------------------------
+
+
+@mistake("counterexample", "ordinary scores", says="both implementations give the same")
+def counterexample_ordinary():
+    return torch.tensor([[[0.0, 3.0], [1.0, 2.0]]]), torch.tensor([[[1.0], [2.0]]])
+
+
+@mistake("counterexample", "large scores of a single query", says="both implementations give the same")
+def counterexample_one_query():
+    return torch.tensor([[[10000.0, 9999.0, -10000.0]]]), torch.eye(3)[None]
+
+
+@mistake("counterexample", "large scores for every query", says="both implementations give the same")
+def counterexample_all_large():
+    return torch.tensor([[[10000.0, 10001.0], [9999.0, 10001.0]]]), torch.tensor([[[1.0], [2.0]]])
+
+
+@mistake("counterexample", "queries not far enough apart", says="both implementations give the same")
+def counterexample_close():
+    return torch.tensor([[[0.0, 1.0], [60.0, 61.0]]]), torch.tensor([[[1.0], [2.0]]])
+
+
+@mistake("counterexample", "values of zero", says="has no finite result on these inputs")
+def counterexample_switched_off():
+    return torch.full((1, 2, 2), -torch.inf), torch.zeros(1, 2, 1)
+
+
+@mistake("counterexample", "scores of infinity", says="has no finite result on these inputs")
+def counterexample_infinite():
+    return torch.tensor([[[0.0, torch.inf], [0.0, 1.0]]]), torch.tensor([[[1.0], [2.0]]])
+
+
+@mistake("counterexample", "the scores alone", says="it should return the inputs as a tuple of tensors")
+def counterexample_scores_only():
+    return torch.tensor([[[0.0, 1.0], [300.0, 301.0]]])
+
+
+@mistake("counterexample", "lists in place of tensors", says="it should return the inputs as a tuple of tensors")
+def counterexample_lists():
+    return [[[0.0, 1.0], [300.0, 301.0]]], [[[1.0], [2.0]]]
+
+
+@mistake("counterexample", "values that do not fit", says="cannot take these inputs")
+def counterexample_does_not_fit():
+    return torch.tensor([[[0.0, 1.0], [300.0, 301.0]]]), torch.tensor([[[1.0], [2.0], [3.0]]])
+
+
+# 2.8 repaired_attention ---------------------------------------------------------------------------------------------
+
+
+def _attention(scores, v, shift):
+    powers = torch.exp(scores - shift)
+    return (powers @ v) / powers.sum(dim=-1, keepdim=True)
+
+
+@mistake(
+    "repaired_attention",
+    "one maximum for the whole tensor",
+    "That is the bug itself. Every query needs the maximum of its own scores.",
+)
+def repaired_unchanged(scores, v):
+    return _attention(scores, v, scores.max())
+
+
+@mistake(
+    "repaired_attention",
+    "one maximum for each example",
+    "Two queries of one example can lie far apart as well. Take the maximum along the last axis alone.",
+)
+def repaired_by_example(scores, v):
+    return _attention(scores, v, scores.amax(dim=(-2, -1), keepdim=True))
+
+
+@mistake(
+    "repaired_attention",
+    "subtracting the maximum of each key",
+    "Each query's scores must be shifted by the *same* constant, else their differences change. "
+    "Its scores lie along the last axis.",
+)
+def repaired_by_key(scores, v):
+    return _attention(scores, v, scores.amax(dim=-2, keepdim=True))
+
+
+@mistake(
+    "repaired_attention",
+    "adding a small number to the denominator",
+    "0 / 0 becomes 0, which looks healthy, but the query gets no context. Keep its powers from underflowing.",
+)
+def repaired_with_epsilon(scores, v):
+    powers = torch.exp(scores - scores.max())
+    return (powers @ v) / (powers.sum(dim=-1, keepdim=True) + 1e-9)
+
+
+@mistake(
+    "repaired_attention",
+    "replacing nan by 0",
+    "The query then gets no context at all, where it should get an average. Keep the nan from arising.",
+)
+def repaired_hides_nan(scores, v):
+    return torch.nan_to_num(_attention(scores, v, scores.max()))
+
+
+@mistake(
+    "repaired_attention",
+    "no shift at all",
+    "Now the large scores overflow. Shift each query's scores by their own maximum.",
+)
+def repaired_unshifted(scores, v):
+    return _attention(scores, v, 0.0)
+
+
+@mistake(
+    "repaired_attention",
+    "shifting by the mean of each query",
+    "A score can lie far above the mean, and its power still overflows. Nothing lies above the maximum.",
+)
+def repaired_by_mean(scores, v):
+    return _attention(scores, v, scores.mean(dim=-1, keepdim=True))
+
+
+@mistake(
+    "repaired_attention",
+    "cutting exponents off from below",
+    "Nothing underflows then, but all scores below the cut become equal. Give each query its own maximum instead.",
+)
+def repaired_clamps(scores, v):
+    powers = torch.exp((scores - scores.max()).clamp(min=-80))
+    return (powers @ v) / powers.sum(dim=-1, keepdim=True)
+
+
+@mistake(
+    "repaired_attention",
+    "going over to 64-bit numbers",
+    "They only move the limit, from 104 to 745, and take twice the memory. The shift removes it.",
+)
+def repaired_in_double(scores, v):
+    return _attention(scores.double(), v.double(), scores.double().max())
+
+
+@mistake(
+    "repaired_attention",
+    "leaving out keepdim=True",
+    "The maxima then have the shape (B, Tq), which does not line up with (B, Tq, Tk).",
+)
+def repaired_without_keepdim(scores, v):
+    return _attention(scores, v, scores.amax(dim=-1))
