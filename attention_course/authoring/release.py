@@ -96,7 +96,7 @@ def release(root: Path, say: Say = print) -> Path:
     Raises:
         ReleaseError: if the wheel cannot be built, or there is no lesson to release.
     """
-    lessons = sorted((root / "course").rglob("*.ipynb"))
+    lessons = sorted((root / "course").glob("*/*.ipynb"))
     if not lessons:
         raise ReleaseError("course/ has no lesson. Run `make build` first.")
     address, origin = repository(root)

@@ -88,7 +88,8 @@ def counterexample(name: str, find: Callable[[], Any], *, wrong: Callable, right
     found = observe.call(find, {}, gradients=False)
     _stop_unless_it_ran(found, title)
     inputs = found.value
-    if not isinstance(inputs, tuple | list) or not all(isinstance(x, torch.Tensor) for x in inputs):
+    sequence = isinstance(inputs, tuple | list) and len(inputs) > 0
+    if not sequence or not all(isinstance(x, torch.Tensor) for x in inputs):
         stop(
             "it should return the inputs as a tuple of tensors.",
             observed=f"it returned {kind(inputs)}"

@@ -231,7 +231,7 @@ def variance_not_averaged(d, n):
 @mistake(
     "scaled_dot_scores",
     "dividing by d",
-    "The variance is d, so the size is the square root of d. Look at the argument above: s / d would have variance 1/d.",
+    "The variance is d, so the size is its square root. Look at the argument above: s / d would have variance 1/d.",
 )
 def scaled_by_d(q, k):
     return q @ k.transpose(-2, -1) / q.shape[-1]
