@@ -139,6 +139,7 @@ def small_multiples(
                 xticklabels=list(columns),
                 yticklabels=list(rows) if i == 0 else False,
             )
+            _write_legibly(ax)
             ax.tick_params(axis="x", rotation=45 if max(map(len, columns)) > 2 else 0, length=0)
             ax.tick_params(axis="y", rotation=0, length=0)
             ax.set_xlabel(xlabel)
@@ -169,6 +170,7 @@ def compare(expected: Matrix, got: Matrix, *, title: str, rows: str, columns: st
                 annot_kws={"size": 8}, linewidths=1, linecolor="#e8e8e8", cbar_kws={"shrink": 0.85},
                 xticklabels=False, yticklabels=False,
             )  # fmt: skip
+            _write_legibly(ax)
             ax.set(xlabel=columns, ylabel=rows)
             ax.set_title(name, fontweight="normal", fontsize=10)
         _headline(figure, title)
@@ -210,19 +212,21 @@ def panels(
     alt: str,
     logx: bool = False,
     logy: Sequence[bool] = (),
+    bottom: Sequence[float | None] = (),
 ) -> None:
     """Draw several line plots side by side over the same x axis.
 
     Args:
         x: (points,). groups: for each panel its y label and its series (see :func:`lines`).
         logy: for each panel, whether its y axis is logarithmic.
+        bottom: for each panel, where its y axis begins; None leaves it to the data.
     """
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(4.6 * len(groups) + 0.4, 3.5), layout="constrained")
         for i, (ax, (ylabel, series)) in enumerate(
             zip(figure.subplots(1, len(groups), squeeze=False)[0], groups, strict=True)
         ):
-            _curves(ax, x, series, xlabel, ylabel, logx, i < len(logy) and logy[i])
+            _curves(ax, x, series, xlabel, ylabel, logx, i < len(logy) and logy[i], bottom[i] if bottom else None)
         _headline(figure, title)
         show(figure, alt)
 
@@ -288,6 +292,13 @@ def interactive(draw: Callable[[Any], None], *, name: str, options: Sequence[Any
     ipywidgets.interact(draw, **{"value": slider})
 
 
+def _write_legibly(ax: Axes) -> None:
+    """Dark numbers on every cell but the dark ones; seaborn turns to white too early for this blue."""
+    for text, colour in zip(ax.texts, ax.collections[0].get_facecolors(), strict=False):
+        red, green, blue = colour[:3]
+        text.set_color("white" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.42 else "#222222")
+
+
 def _headline(figure: Figure, title: str) -> None:
     """The finding, at the top left, in as many lines as the figure's width asks for."""
     per_line = int(figure.get_size_inches()[0] / 0.088)
@@ -295,7 +306,14 @@ def _headline(figure: Figure, title: str) -> None:
 
 
 def _curves(
-    ax: Axes, x: Vector, series: Mapping[str, Vector], xlabel: str, ylabel: str, logx: bool, logy: bool
+    ax: Axes,
+    x: Vector,
+    series: Mapping[str, Vector],
+    xlabel: str,
+    ylabel: str,
+    logx: bool,
+    logy: bool,
+    bottom: float | None = None,
 ) -> None:
     xs = _array(x)
     if logx:
@@ -311,8 +329,11 @@ def _curves(
         ax.plot(xs, ys, color=colour, marker="o", markersize=4, linewidth=1.8)
         ends.append((float(ys[-1]), name, colour))
     ax.set(xlabel=xlabel, ylabel=ylabel)
-    ax.grid(axis="y", color="#e6e6e6", linewidth=0.8)
-    ax.set_axisbelow(True)
+    if bottom is not None:
+        ax.set_ylim(bottom=bottom)
+    low, high = ax.get_ylim()
+    ticks = [t for t in ax.get_yticks() if low <= t <= high]
+    ax.hlines(ticks, xs[0], xs[-1], color="#e6e6e6", linewidth=0.8, zorder=0)  # a grid that ends where the curves end
     _name_the_ends(ax, xs, ends)
 
 

@@ -91,6 +91,7 @@ def _exercise(lesson: Lesson, exercise: Exercise, names: dict[str, Any], arrays:
         "inputs": {name: axes.split() for name, axes in exercise.inputs.items()},
         "outputs": [{"name": name, "axes": axes.split()} for name, axes in exercise.outputs.items()],
         "tolerance": exercise.tolerance,
+        "random": exercise.random,
     }
     if exercise.name not in names:
         raise LessonError(f"{lesson.source}: no cell defines {exercise.name}, which cases.py names.")

@@ -39,6 +39,7 @@ class Exercise:
         outputs: the same for each thing that is returned.
         cases: from the simplest to the last, in which all dimensions differ. A copy of the last one in double precision
             is tried as well, unless ``double`` is False.
+        random: two calls must differ, because something is measured on fresh draws.
         tolerance: how far numbers may be off, relative to the largest.
         kind: ``counterexample`` and ``test`` have no cases; ``check.counterexample`` and ``check.test_of`` judge them.
     """
@@ -51,6 +52,7 @@ class Exercise:
     kind: Kind = "function"
     tolerance: float = 1e-4
     double: bool = True
+    random: bool = False
 
 
 @dataclass

@@ -37,6 +37,7 @@ __all__ = [
     "unchanged",
 ]
 
+_RETURN_THEM = "End in a `return` line with the inputs in their order, separated by commas, each a torch.tensor(...)."
 _lesson = ""
 _passed: dict[str, set[str]] = {}
 
@@ -68,7 +69,9 @@ def exercise(name: str, attempt: Any) -> None:
     _pass(name, spec.label, shown)
 
 
-def counterexample(name: str, find: Callable[[], Any], *, wrong: Callable, right: Callable) -> None:
+def counterexample(
+    name: str, find: Callable[[], Any], *, wrong: Callable, right: Callable, axes: tuple[str, ...]
+) -> None:
     """Check that ``find()`` returns inputs on which ``wrong`` and ``right`` disagree.
 
     Args:
@@ -76,6 +79,7 @@ def counterexample(name: str, find: Callable[[], Any], *, wrong: Callable, right
         find: the learner's function without parameters; it returns the inputs as a tuple.
         wrong: the implementation with the bug.
         right: one without it, usually the learner's own from earlier in the lesson.
+        axes: the axes of each input, such as ``("B Tq d", "B Tk d")``.
 
     Raises:
         CheckFailed: if the inputs do not fit the functions, or both give the same on them.
@@ -88,14 +92,19 @@ def counterexample(name: str, find: Callable[[], Any], *, wrong: Callable, right
     found = observe.call(find, {}, gradients=False)
     _stop_unless_it_ran(found, title)
     inputs = found.value
-    sequence = isinstance(inputs, tuple | list) and len(inputs) > 0
-    if not sequence or not all(isinstance(x, torch.Tensor) for x in inputs):
-        stop(
-            "it should return the inputs as a tuple of tensors.",
-            observed=f"it returned {kind(inputs)}"
-            + (f" of {kind(inputs[0])} first" if isinstance(inputs, tuple) else ""),
-            cause="End in a `return` line with the inputs in their order, separated by commas, each a torch.tensor(...).",
-        )
+    count = {1: "one tensor", 2: "two tensors", 3: "three tensors"}[len(axes)]
+    if not isinstance(inputs, tuple | list) or len(inputs) != len(axes):
+        stop(f"it should return {count} as a tuple.", observed=f"it returned {kind(inputs)}", cause=_RETURN_THEM)
+    for place, (value, names) in enumerate(zip(inputs, axes, strict=True)):
+        which = ("first", "second", "third")[place]
+        if not isinstance(value, torch.Tensor):
+            stop(f"it should return {count} as a tuple.", observed=f"the {which} is {kind(value)}", cause=_RETURN_THEM)
+        if value.ndim != len(names.split()):
+            shape = tuple(value.shape)
+            stop(
+                f"the {which} tensor should have the axes ({', '.join(names.split())}).",
+                observed=f"its shape is {shape}",
+            )
     named = {f"input {i}": x for i, x in enumerate(inputs)}
     good = observe.call(right, named, gradients=False)
     if good.failure and good.failure.kind == "NotImplementedError":

@@ -59,6 +59,7 @@ class Exercise:
     inputs: dict[str, list[str]]
     outputs: list[dict[str, Any]]
     tolerance: float
+    random: bool = False
     cases: list[Case] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
 
@@ -116,6 +117,7 @@ def load(lesson: str, name: str) -> Exercise:
         inputs=data["inputs"],
         outputs=data["outputs"],
         tolerance=data["tolerance"],
+        random=data["random"],
         cases=cases,
         mistakes=mistakes,
     )

@@ -10,7 +10,7 @@ LARGEST = 16
 
 
 def comparison(expected: Any, got: Any, output: dict[str, Any], title: str) -> bool:
-    """Draw two matrices and their difference side by side; of a batch, the first member that differs.
+    """Draw two matrices and their difference side by side; of a batch, the member that differs most.
 
     Returns False, and draws nothing, for a number, a vector or a large matrix.
     """
@@ -20,10 +20,10 @@ def comparison(expected: Any, got: Any, output: dict[str, Any], title: str) -> b
     if a.dtype.kind not in "fiu" or min(a.shape[-2:]) < 2 or not np.isfinite(b).all():
         return False
     flat_a, flat_b = a.reshape(-1, *a.shape[-2:]).astype(float), b.reshape(-1, *b.shape[-2:]).astype(float)
-    member = int(np.argmax(np.abs(flat_a - flat_b).max(axis=(1, 2)) > 1e-6))
+    member = int(np.abs(flat_a - flat_b).max(axis=(1, 2)).argmax())
     from .. import plots  # here, not above: a check that passes needs no figure
 
     rows, columns = (output["axes"] or ["row", "column"])[-2:]
-    which = f", first place that differs: member {member} of the batch" if len(flat_a) > 1 else ""
+    which = f" (B={member})" if len(flat_a) > 1 else ""
     plots.compare(flat_a[member], flat_b[member], title=title + which, rows=rows, columns=columns)
     return True

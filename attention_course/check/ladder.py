@@ -19,6 +19,12 @@ from .answers import Case, Exercise, Mistake
 from .messages import CheckFailed, failed_call, kind, largest_difference, listing, numbers, shape
 from .observe import Failure, Outcome
 
+_DTYPE_ADVICE = {
+    False: "Something made a new tensor or converted one. Make it from the input: x.new_zeros(...), "
+    "torch.zeros(..., dtype=x.dtype, device=x.device).",
+    True: "np.zeros without dtype=q.dtype makes 64-bit numbers, and so does np.sqrt of a whole number: use math.sqrt.",
+}
+
 
 class Climb:
     """One learner's answer to one exercise on its way up.
@@ -48,10 +54,14 @@ class Climb:
         self._unchanged(outcome)
         self._finite(outcome, full)
         self._gradients_arrive(outcome, full)
-        for index in range(len(exercise.cases)):
+        # In the order of the lesson; the copy in double precision comes last, since it isolates nothing but the dtype.
+        order = sorted(range(len(exercise.cases)), key=lambda i: _is_double(exercise.cases[i]))
+        for index in order:
             self._values(index)
-        for index in range(len(exercise.cases)):
+        for index in order:
             self._gradients(index)
+        if exercise.random:
+            self._differs(full)
         return self._shown(full)
 
     # rung 1 ------------------------------------------------------------------------------------------------------
@@ -75,7 +85,8 @@ class Climb:
 
     def _runs(self, outcome: Outcome, case: Case | None = None) -> None:
         if outcome.failure:
-            self._stop(**failed_call(outcome.failure, case.shows if case else ""))
+            case = case or self.exercise.cases[-1]
+            self._stop(**failed_call(outcome.failure, given=_shapes(self.exercise, case)))
 
     # rung 2 ------------------------------------------------------------------------------------------------------
 
@@ -113,7 +124,7 @@ class Climb:
                 expected=f"an array of shape {shape(expected.shape, case.dims, axes)}",
                 cause="Leave PyTorch out of this one: NumPy has the same operations, mostly under the same names."
                 if isinstance(got, torch.Tensor)
-                else _type_advice(got),
+                else _type_advice(got, numpy=True),
             )
         if isinstance(expected, bool | int | float):
             array = values.as_array(got)
@@ -148,8 +159,7 @@ class Climb:
                     "the dtype should follow the input.",
                     observed=f"{output['name']} is {got.dtype}",
                     expected=str(expected.dtype),
-                    cause="Something made a new tensor or converted one. Make it from the input: x.new_zeros(...), "
-                    "torch.zeros(..., dtype=x.dtype, device=x.device).",
+                    cause=_DTYPE_ADVICE[isinstance(expected, np.ndarray)],
                 )
             if isinstance(expected, torch.Tensor) and got.device.type != expected.device.type:
                 self._stop(
@@ -233,7 +243,7 @@ class Climb:
                 if small
                 else largest_difference(got, expected, output["axes"] or []),
                 expected=numbers(expected),
-                cause=_inputs(case) if small else "",
+                cause=_inputs(case) if small and self.exercise.kind == "function" else "",
             )
 
     def _gradients(self, index: int) -> None:
@@ -249,6 +259,17 @@ class Climb:
                     checked=case.shows,
                     cause="Part of the computation is cut off from the graph by .detach(), .data or torch.no_grad().",
                 )
+
+    def _differs(self, case: Case) -> None:
+        once, again = observe_case(self.exercise, case, self.attempt), observe_case(self.exercise, case, self.attempt)
+        if values.close(once.value, again.value, 0.0):
+            self._stop(
+                "value",
+                "two calls gave exactly the same number.",
+                observed=f"{self.exercise.outputs[0]['name']} = {numbers(once.value)} both times",
+                expected="a measurement on fresh random draws, close to the same each time",
+                cause="The number should be measured, not computed from the argument, and no seed set inside.",
+            )
 
     def _draw(self, first: int) -> None:
         """Draw the first wrong matrix, from the case that failed or, if that is too small to draw, a later one."""
@@ -301,10 +322,15 @@ class Climb:
         mistake = self.diagnose() if callable(self.attempt) else None
         if mistake:
             cause = f"This is exactly what {mistake.gives} gives. {mistake.hint}"
-        elif rung != "written" and (used := observe.names_used(self.attempt) & self.open.keys()):
+        elif rung in ("shape", "finite", "value", "gradient") and (
+            used := observe.names_used(self.attempt) & self.open.keys()
+        ):
             first = next(name for name in self.open if name in used)
             label = self.open[first]
-            cause = f"It uses {first}, whose own check (exercise {label}) has not passed in this session. Start there."
+            hint = (
+                f"It uses {first}, whose own check (exercise {label}) has not passed in this session; look there first."
+            )
+            cause = f"{hint} {cause}".strip()
         raise CheckFailed(self.title, headline, cause=cause, rung=rung, **parts)
 
 
@@ -357,14 +383,32 @@ def _is_double(case: Case) -> bool:
 
 def _inputs(case: Case) -> str:
     written = [f"{name} = {numbers(value)}" for name, value in case.args.items() if numbers(value)]
-    return f"Work it out by hand for {', '.join(written)}." if len(written) == len(case.args) and written else ""
+    by_hand = all(
+        np.allclose(2 * a, np.round(2 * a)) for v in case.args.values() if (a := values.as_array(v)) is not None
+    )
+    return (
+        f"Work it out by hand for {', '.join(written)}."
+        if by_hand and written and len(written) == len(case.args)
+        else ""
+    )
 
 
-def _type_advice(got: Any) -> str:
+def _shapes(exercise: Exercise, case: Case) -> str:
+    """The inputs of a case with their shapes, for a learner whose code raised on them."""
+    written = [
+        f"{name} {shape(tuple(value.shape), case.dims, exercise.inputs.get(name))}"
+        for name, value in case.args.items()
+        if isinstance(value, torch.Tensor | np.ndarray)
+    ]
+    return ", ".join(written)
+
+
+def _type_advice(got: Any, numpy: bool = False) -> str:
     if got is None:
         return "Does the function end in a `return` line?"
     if isinstance(got, list | tuple):
-        return "Put the pieces together with torch.stack or torch.cat before you return them."
+        together = "np.array or np.stack" if numpy else "torch.stack or torch.cat"
+        return f"Put the pieces together with {together} before you return them."
     if isinstance(got, np.ndarray):
         return "Stay in PyTorch: a detour over .numpy() cuts the gradient."
     return ""

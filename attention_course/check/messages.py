@@ -17,7 +17,7 @@ class CheckFailed(AssertionError):
     Args:
         exercise: the exercise as a learner knows it, such as ``dot_scores (exercise 1.2)``.
         headline: what is the matter in a few words.
-        checked, observed, expected, cause: the parts of a message; each may be left out.
+        checked, given, observed, expected, cause: the parts of a message; each may be left out.
         rung: which step of the ladder broke (see :mod:`attention_course.check.ladder`).
     """
 
@@ -27,13 +27,14 @@ class CheckFailed(AssertionError):
         headline: str,
         *,
         checked: str = "",
+        given: str = "",
         observed: str = "",
         expected: str = "",
         cause: str = "",
         rung: str = "",
     ):
         self.exercise, self.headline, self.rung = exercise, headline, rung
-        self.parts = {"checked": checked, "observed": observed, "expected": expected, "look at": cause}
+        self.parts = {"checked": checked, "given": given, "observed": observed, "expected": expected, "look at": cause}
         super().__init__("\n".join(self._lines()))
 
     def _lines(self) -> list[str]:
@@ -56,10 +57,10 @@ def _block(label: str, text: str) -> list[str]:
     return [f"  {label:<10}{lines[0]}", *(indent + line for line in lines[1:])]
 
 
-def failed_call(failure: Failure, checked: str = "") -> dict[str, str]:
+def failed_call(failure: Failure, given: str = "") -> dict[str, str]:
     """The parts of the message about a call that raised, hung or is not written.
 
-    ``checked`` says what was being checked when it happened.
+    ``given`` are the shapes of the inputs on which it happened.
     """
     if failure.kind == "NotImplementedError":
         return {
@@ -72,14 +73,14 @@ def failed_call(failure: Failure, checked: str = "") -> dict[str, str]:
         return {
             "rung": "runs",
             "headline": f"it did not finish: stopped after {failure.message}.",
-            "checked": checked,
+            "given": given,
             "cause": "A loop that never ends? Each `while` needs something that makes its condition false.",
         }
     line = f"line {failure.number} of your cell: {failure.line}" if failure.line else ""
     return {
         "rung": "runs",
         "headline": f"your code raised {failure.kind}.",
-        "checked": checked,
+        "given": given,
         "observed": "\n".join(x for x in (failure.message.strip()[:300], line) if x),
         "cause": _advice(failure),
     }
@@ -145,7 +146,8 @@ def listing(names: list[str]) -> str:
 def _advice(failure: Failure) -> str:
     text = failure.message
     if failure.kind == "WrongParameters":
-        return "The docstring names the layers and their sizes; a layer made with bias=True has one more parameter."
+        bias = " A layer has a bias unless you say bias=False." if ".bias" in text else ""
+        return f"The docstring names the layers and their sizes.{bias}"
     if "can't call numpy()" in text.lower():
         return "Stay in PyTorch: a detour over .numpy() cuts the gradient."
     if "leaf Variable that requires grad" in text:
@@ -154,7 +156,7 @@ def _advice(failure: Failure) -> str:
         return "Write the shape of each factor beside the line: which axes should meet?"
     if failure.kind == "NameError":
         return "Is the name spelled as in the signature, and was the cell that defines it run?"
-    if failure.kind == "TypeError" and "argument" in text:
+    if failure.kind == "TypeError" and "argument" in text and not failure.line:  # raised by the call itself
         return "Keep the parameters as the exercise names them, in that order."
     if failure.kind == "AttributeError" and "cannot assign" in text:
         return "Call super().__init__() first."

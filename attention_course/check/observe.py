@@ -6,6 +6,7 @@ run this file where the learner's code lives and the judging somewhere else.
 
 import ast
 import inspect
+import sysconfig
 import textwrap
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,11 @@ import torch
 
 from . import limit, values
 
-_PACKAGE = str(Path(__file__).resolve().parents[1])
+# Code that is not the learner's: this package, the standard library and what is installed.
+_NOT_THEIRS = (
+    str(Path(__file__).resolve().parents[1]),
+    *(sysconfig.get_paths()[x] for x in ("stdlib", "purelib", "platlib")),
+)
 
 
 @dataclass
@@ -169,8 +174,7 @@ def _differentiate(
 
 
 def _describe(error: Exception) -> Failure:
-    ours = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_PACKAGE)]
-    theirs = [f for f in ours if f.filename == ours[0].filename] if ours else []
+    theirs = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_NOT_THEIRS)]
     frame = theirs[-1] if theirs else None
     return Failure(
         kind=type(error).__name__,

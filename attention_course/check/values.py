@@ -93,7 +93,10 @@ def as_array(value: Any) -> np.ndarray | None:
 
 
 def close(a: Any, b: Any, tolerance: float) -> bool:
-    """Are two values the same, up to ``tolerance`` (relative to the largest number in ``b``, and absolute)?"""
+    """Are two values the same? A number may be off by ``tolerance`` times the larger of its size and that of the whole.
+
+    The size of the whole is the largest finite number in ``b``, held between 0.1 and 10.
+    """
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(close(x, y, tolerance) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict) and isinstance(b, dict):
@@ -107,4 +110,7 @@ def close(a: Any, b: Any, tolerance: float) -> bool:
         return bool(np.array_equal(x, y))
     finite = np.abs(y[np.isfinite(y)]) if y.size else y
     scale = float(finite.max()) if finite.size else 0.0
-    return bool(np.allclose(x, y, rtol=tolerance, atol=tolerance * max(0.1, min(scale, 10.0)), equal_nan=True))
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(x - y) <= tolerance * np.maximum(np.abs(y), max(0.1, min(scale, 10.0)))
+    return bool(np.all(near & np.isfinite(y) | (x == y) | (np.isnan(x) & np.isnan(y))))

@@ -23,7 +23,7 @@
 # | time | 90 minutes |
 # | difficulty | gentle; the last exercises combine what came before |
 # | builds on | matrix products, a little PyTorch (`tensor.shape`, `@`, broadcasting) |
-# | you will write | 8 small pieces of code, none longer than 12 lines, and repair one that is broken |
+# | you will write | 8 small pieces of code, none longer than 12 lines, one counterexample and one repair |
 #
 # Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution;
 # it tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
@@ -45,13 +45,13 @@ from torch import nn
 from attention_course import check, device, plots
 
 device.seed(1)
-where = device.pick()
+where = device.pick()  # a GPU if there is one; device.randn(..., seed=...) draws numbers that are the same on any
 check.start("01")
 
 # %% [markdown]
 # ## 1 · One vector is not enough
 #
-# Suppose a machine reads a sentence and then writes its translation. For a long time it was built from two parts. An
+# Suppose a machine reads a sentence and then writes its translation. The first neural translators had two parts. An
 # **encoder** read the source, one token after the other, and kept a *state*: a vector of, say, 256 numbers. A **decoder**
 # started from the last state and wrote the translation. Whatever the decoder knew about the source had to fit into that one
 # vector, which is called the **fixed context**, and it has the same size for a sentence of five words and one of fifty.
@@ -120,7 +120,7 @@ plots.lines(
 # give $0.5\,(2, 0) + 0.5\,(0, 4) + 0\,(9, 9) = (1, 2)$. The third state is kept, but not looked at.
 #
 # In general there are several **queries** (the places that ask; $T_q$ of them) and several **values** (what can be taken; $T_k$ of
-# them, each of $d_v$ numbers). Query $i$ gives value $j$ the weight $w_{ij}$ and receives the context
+# them, each of $d_v$ numbers; the k stands for *key*, which every value gets in section 2). Query $i$ gives value $j$ the weight $w_{ij}$ and receives the context
 #
 # $$c_i = \sum_{j=1}^{T_k} w_{ij}\, v_j .$$
 #
@@ -284,9 +284,9 @@ plots.heatmap(
     dot_scores(sentence, sentence)[0],
     rows=tokens,
     columns=tokens,
-    title="By dot product alone, a token is most like itself",
-    alt="Scores of six tokens against each other. The diagonal is highest: 2 for cat and mat, 1 for the others. "
-    "cat and mat score 1 with each other, and The and the score 1; all else is 0.",
+    title="By dot product alone, tokens find what is like them",
+    alt="Scores of six tokens against each other. On the diagonal 2 for cat and mat, 1 for the others. "
+    "cat and mat score 1 with each other, and so do The and the; all else is 0.",
 )
 
 # %% [markdown]
@@ -296,22 +296,22 @@ plots.heatmap(
 # To turn scores into weights, we need numbers that are not negative and sum to 1 in each row. That is what `torch.softmax` does: it
 # takes $e^{s_{ij}}$ and divides by the sum of its row. Lesson 02 takes it apart; here we use it as given.
 #
-# ## 3 · Why every transformer divides by √d
+# ## 3 · Why transformers divide by √d
 #
-# First, look at numbers. Take queries and keys whose entries are random with mean 0 and variance 1, and see how large their dot
-# products get:
+# First, look at numbers. Take queries and keys whose entries are random with mean 0 and variance 1, and see how far from 0 their dot
+# products lie (their standard deviation):
 
 # %%
 for d in (2, 8, 32, 128, 512):
-    q, k = device.randn(1, 4, d, seed=d), device.randn(1, 4, d, seed=d + 1)
-    size = (q @ k.transpose(-2, -1)).abs().mean().item()
-    print(f"d = {d:3d}: scores are about {size:.0f} in size")
+    q, k = device.randn(1, 100, d, seed=d), device.randn(1, 100, d, seed=d + 1)
+    spread = dot_scores(q, k).std().item()
+    print(f"d = {d:3d}: scores are about {spread:.0f} away from 0")
 
 # %% [markdown]
 # The size grows with $d$, although no single entry has grown. Why, and how fast?
 #
-# A dot product is a sum of $d$ products $q_c k_c$. Each product has mean 0. Its variance is $\mathrm{E}[q_c^2]\,\mathrm{E}[k_c^2] = 1 \cdot 1 = 1$, because
-# $q_c$ and $k_c$ are independent. Variances of independent terms add up, so
+# A dot product is a sum of $d$ products $q_c k_c$. Each product has mean 0. Its variance is the mean of its square, which is the mean of
+# $q_c^2$ times the mean of $k_c^2$, because $q_c$ and $k_c$ are independent: $1 \cdot 1 = 1$. Variances of independent terms add up, so
 #
 # $$\mathrm{Var}(q \cdot k) = \underbrace{1 + 1 + \dots + 1}_{d \text{ terms}} = d .$$
 #
@@ -362,8 +362,8 @@ def score_variance(d: int, n: int) -> float:
 check.exercise("score_variance", score_variance)
 ### BEGIN HIDDEN TESTS
 for _d in (3, 12, 48):
-    _measured = float(score_variance(_d, 40000))
-    assert abs(_measured / _d - 1) < 0.12, f"for d = {_d} the variance is about {_d}, not {_measured:.2f}"
+    _measured = float(score_variance(_d, 6000))
+    assert abs(_measured / _d - 1) < 0.16, f"for d = {_d} the variance is about {_d}, not {_measured:.2f}"
 assert float(score_variance(5, 50)) != float(score_variance(5, 50))  # measured on fresh draws, not computed
 ### END HIDDEN TESTS
 
@@ -433,7 +433,7 @@ assert check.unchanged(scaled_dot_scores, _q, _k)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Now see both at once. On the left is the variance that you measured, with and without the division. On the right is the **entropy** of the
+# Now see both at once. On the left is the variance of the scores, with and without the division. On the right is the **entropy** of the
 # weights, $-\sum_j w_j \ln w_j$: it is $\ln 16 \approx 2.8$ when 16 keys get equal weight, and 0 when one key gets everything.
 
 
@@ -457,9 +457,10 @@ plots.panels(
     sizes,
     [("variance of the scores", variance), ("entropy of the weights", entropy)],
     xlabel="length d of queries and keys",
+    bottom=[None, 0],
     title="Divided by √d, scores keep their spread and weights stay soft at every size",
     alt="Two panels over d from 2 to 512. Left: the variance of plain scores grows in proportion to d, that of scaled scores "
-    "stays at 1. Right: the entropy of the weights falls towards 0 for plain scores and stays near 2.4 for scaled ones.",
+    "stays near 1. Right: the entropy of the weights falls towards 0 for plain scores and stays near 2.4 for scaled ones.",
     logx=True,
     logy=[True, False],
 )
@@ -510,7 +511,7 @@ plots.interactive(weights_at, name="length d", options=[2, 4, 8, 16, 32, 64, 128
 # parameters that can be learned.
 #
 # **The bilinear score** puts a matrix $W$ of shape $(d_q, d_k)$ between the two: $s_{ij} = q_i^\top W\, k_j$. It moves the query into the keys' space and takes the dot
-# product there. By hand, with $q = (1, 2)$, a key of three numbers $k = (1, 0, 2)$ and
+# product there. (In code the vectors are rows, so $q_i^\top W$ is `q @ W`.) By hand, with $q = (1, 2)$, a key of three numbers $k = (1, 0, 2)$ and
 #
 # $$W = \begin{pmatrix} 1 & 0 & 0 \\ 0 & 1 & 1 \end{pmatrix}, \qquad q^\top W = (1,\; 2,\; 2), \qquad s = 1 \cdot 1 + 2 \cdot 0 + 2 \cdot 2 = 5 .$$
 #
@@ -577,6 +578,8 @@ assert all(g is not None for g in check.gradients(bilinear_scores, _q, _k, _W))
 # squashes each number with $\tanh$, and reads off a score with a vector $w$:
 #
 # $$s_{ij} = w^\top \tanh(W_q^\top q_i + W_k^\top k_j) .$$
+#
+# (Again, with vectors as rows, $W_q^\top q_i$ is `q @ W_q` in code.)
 #
 # By hand, with everything of length 1: $q = 0.5$, $k = -0.5$, $W_q = W_k = 1$, $w = 2$. The sum is 0, $\tanh 0 = 0$, the score is 0. With $k = 0.5$ the sum
 # is 1, $\tanh 1 \approx 0.76$, the score is 1.52.
@@ -665,7 +668,7 @@ plots.lines(
 )
 
 # %% [markdown]
-# The additive score needs no $\sqrt d$, because $\tanh$ bounds it. It pays with memory, though: the tensor `(B, Tq, Tk, d_h)` holds $d_h$ times as many numbers as
+# The additive score needs no $\sqrt d$: $\tanh$ bounds every hidden number, however long queries and keys are. It pays with memory, though: the tensor `(B, Tq, Tk, d_h)` holds $d_h$ times as many numbers as
 # the scores. The dot product is one matrix product, which is what graphics cards do best. That is why transformers use the dot product, and why they need
 # the division.
 #
@@ -679,6 +682,8 @@ plots.lines(
 # | query $q = W_q x$ | what I am looking for | `W_q`, from `d_model` to `d_k` |
 # | key $k = W_k x$ | what I can be found by | `W_k`, from `d_model` to `d_k` |
 # | value $v = W_v x$ | what I hand over when I am found | `W_v`, from `d_model` to `d_v` |
+#
+# From here on, $d_k$ is the length *after* the projection, and each $W$ is stored as `nn.Linear` does it, with shape (out, in).
 #
 # When queries, keys and values all come from the same sentence, it is called **self-attention**. You have all the parts:
 #
@@ -769,6 +774,9 @@ assert check.parameters(_layer) == {"W_q.weight": (3, 5), "W_k.weight": (3, 5), 
 # | a relation (on) | a surface |
 # | a pointer (The, the) | a thing |
 # | a thing (cat, mat) | an action |
+#
+# A query asks with strength 6. Divided by $\sqrt{d_k} = 2$ that is a score of 3 for a match, and $e^3 \approx 20$: one match among six keys gets
+# $20 / 25 = 0.80$ of the weight, two matches get $20 / 44 = 0.45$ each.
 
 # %% tags=["cover"]
 asks = {"action": "alive", "relation": "surface", "pointer": "thing", "thing": "action"}
@@ -790,7 +798,7 @@ plots.heatmap(
 
 # %% [markdown]
 # The verb finds its subject and the preposition its place, although their own features have nothing in common. Look at the rows of "The" and "the":
-# they are equal, half on "cat" and half on "mat". The layer sees *what* stands in the sentence but not *where*, so it cannot know which noun each article
+# they are equal, with the same weight on "cat" and on "mat". The layer sees *what* stands in the sentence but not *where*, so it cannot know which noun each article
 # belongs to. Lesson 04 gives it positions.
 #
 # ## 6 · The same in NumPy
@@ -817,7 +825,7 @@ def numpy_scores(q: np.ndarray, k: np.ndarray) -> np.ndarray:
     scores = np.zeros((len(q), len(k)), dtype=q.dtype)
     for i in range(len(q)):
         for j in range(len(k)):
-            scores[i, j] = np.dot(q[i], k[j]) / np.sqrt(q.shape[1])
+            scores[i, j] = np.dot(q[i], k[j]) / math.sqrt(q.shape[1])
     return scores
     ### END SOLUTION
 
@@ -830,12 +838,13 @@ def numpy_scores(q: np.ndarray, k: np.ndarray) -> np.ndarray:
 # </details>
 # <details><summary>Hint 2: the idea</summary>
 #
-# `np.dot(q[i], k[j])` is one dot product, and `q.shape[1]` is `d`. Give the array the dtype of `q`: `np.zeros(..., dtype=q.dtype)`.
+# `np.dot(q[i], k[j])` is one dot product, and `q.shape[1]` is `d`. Give the array the dtype of `q`: `np.zeros(..., dtype=q.dtype)`,
+# and take the root with `math.sqrt`: `np.sqrt` of a whole number is a 64-bit number, which would widen a 32-bit array.
 #
 # </details>
 # <details><summary>Hint 3: almost the line</summary>
 #
-# Inside two loops: `scores[i, j] = np.dot(q[i], k[j]) / np.sqrt(...)`. Without loops: `q @ k.T / ...`.
+# Inside two loops: `scores[i, j] = np.dot(q[i], k[j]) / math.sqrt(...)`. Without loops: `q @ k.T / math.sqrt(...)`.
 #
 # </details>
 
@@ -854,12 +863,12 @@ assert check.unchanged(numpy_scores, _q, _k)
 q, k = device.randn(1, 5, 8, seed=3), device.randn(1, 7, 8, seed=4)
 slow = numpy_scores(q[0].cpu().numpy(), k[0].cpu().numpy())
 fast = scaled_dot_scores(q, k)[0].cpu().numpy()
-print("loops and matrix product agree to 1e-6:", bool(np.abs(slow - fast).max() < 1e-6))
+print("NumPy and PyTorch agree to 1e-6:", bool(np.abs(slow - fast).max() < 1e-6))
 
 # %% [markdown]
 # ## 7 · Spot the bug
 #
-# The function below is a shortened version of code that has been published many times. Its author tried it on a sentence of 4 tokens with 4 numbers each,
+# The function below makes a slip that is easy to make and hard to see. Its author tried it on a sentence of 4 tokens with 4 numbers each,
 # compared it with a library, and it agreed. It is still wrong.
 
 
@@ -910,6 +919,7 @@ check.counterexample(
     counterexample,
     wrong=published_weights,
     right=lambda q, k: torch.softmax(scaled_dot_scores(q, k), dim=-1),
+    axes=("B Tq d", "B Tk d"),
 )
 ### BEGIN HIDDEN TESTS
 _q, _k = counterexample()
@@ -935,7 +945,7 @@ def repaired_weights(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Only one character has to change, or one and a sign.
+# Only the index in `k.shape[...]` has to change.
 #
 # </details>
 # <details><summary>Hint 2: the idea</summary>
@@ -969,22 +979,22 @@ for _shape_q, _shape_k in (((2, 3, 4), (2, 5, 4)), ((1, 2, 9), (1, 3, 9)), ((3, 
 #
 # * *8, the root of `d_model`:* the tokens have 64 entries, but the dot product is taken after the projection, over 16.
 # * *2.83, the root of 8:* the number of tokens says how many scores there are, not how large each one is. This was the bug above.
-# * *16:* that would divide the variance by 256. The scores would nearly vanish, and all weights would be almost equal.
+# * *16:* that would divide the variance by 256, which leaves 1/16: scores of about ±0.25, and weights much flatter than intended.
 #
 # </details>
 # <details><summary><b>2.</b> You multiply every query by 10. What happens to the weights that come from dot products, and what to those from additive scores?</summary>
 #
-# Dot-product scores grow tenfold, so the weights get much **sharper**. Additive scores can grow at most to $\sum |w|$, so beyond some point their weights **stop changing**.
+# Dot-product scores grow tenfold, so the weights get much **sharper**. In the additive score the query saturates the $\tanh$ for *every* key: the key hardly counts any more, and the weights become **nearly equal**.
 #
 # * *Nothing, because softmax normalises:* softmax does not notice a constant that is *added* to a row. A factor changes the differences between scores, and these decide.
 # * *All weights grow tenfold:* they sum to 1 before and after.
 #
 # </details>
-# <details><summary><b>3.</b> Must <code>W_q</code> and <code>W_k</code> be two matrices? The score is q·k = xᵀ(W_qᵀ W_k)x, so one matrix would do.</summary>
+# <details><summary><b>3.</b> Must <code>W_q</code> and <code>W_k</code> be two matrices? The score of tokens x and y is xᵀ(W_qᵀ W_k)y, so one matrix would do.</summary>
 #
-# One matrix $M = W_q^\top W_k$ of shape `d_model × d_model` **would give the same scores**: that is the bilinear score. Two thin ones are used because they are cheaper and because $M$ then has rank at most `d_k`: $2 \cdot 512 \cdot 64$ numbers in place of $512 \cdot 512$.
+# One matrix $M = W_q^\top W_k$ of shape `d_model × d_model` **would give the same scores**: that is the bilinear score. Two thin ones are cheaper: with `d_model = 512` and `d_k = 64` they hold $2 \cdot 512 \cdot 64 = 65\,536$ numbers in place of $512^2 = 262\,144$. The price is that $M$ has rank at most `d_k`.
 #
-# * *Yes, else the scores are symmetric:* a single matrix $M$ need not be symmetric. Scores are symmetric only when `W_q` and `W_k` are *equal*.
+# * *Yes, else the scores are symmetric:* a single matrix $M$ need not be symmetric. Scores are symmetric if, for example, `W_q` and `W_k` are equal.
 # * *Yes, else it cannot learn:* it can; the bilinear score was used for years.
 #
 # </details>
@@ -995,11 +1005,11 @@ for _shape_q, _shape_k in (((2, 3, 4), (2, 5, 4)), ((1, 2, 9), (1, 3, 9)), ((3, 
 check.progress()
 
 # %% [markdown]
-# You built a bottleneck and saw it overflow; a weighted average that removes it; four ways to score a query against a key; the reason for $\sqrt{d_k}$, on paper and
-# measured; and a self-attention layer.
+# You saw a bottleneck overflow, and wrote the weighted average that removes it; four ways to score a query against a key; a measurement of
+# why $\sqrt{d_k}$ is there; and a self-attention layer.
 #
 # **Where it lives in real models.** `scaled_dot_scores` and the layer are the core of every transformer: GPT, BERT and their successors run it dozens of times per token, with
-# `d_k` between 64 and 128. The additive score drove the first neural translators that handled long sentences. The bilinear score is what "general" attention means in
+# `d_k` usually 64 or 128. The additive score drove the first neural translators that handled long sentences. The bilinear score is what "general" attention means in
 # Luong's paper.
 #
 # **Next.** Lesson 02 opens the box you used here unopened, softmax, and lesson 03 runs several of these layers side by side.

@@ -54,10 +54,11 @@ EXERCISES = [
         outputs={"variance": ""},
         tolerance=0.15,
         double=False,
+        random=True,
         cases=[
-            Case("it is close to 1 for d = 1", {"d": 1, "n": 50000}, differentiate=False),
-            Case("it is close to 16 for d = 16", {"d": 16, "n": 20000}, differentiate=False),
-            Case("it is close to 100 for d = 100", {"d": 100, "n": 10000}, differentiate=False),
+            Case("it is close to 4 for d = 4", {"d": 4, "n": 5000}, differentiate=False),
+            Case("it is close to 16 for d = 16", {"d": 16, "n": 5000}, differentiate=False),
+            Case("it is close to 100 for d = 100", {"d": 100, "n": 5000}, differentiate=False),
         ],
     ),
     Exercise(

@@ -225,6 +225,11 @@ def variance_not_averaged(d, n):
     return (torch.randn(n, d) * torch.randn(n, d)).sum(-1).pow(2).sum().item()
 
 
+@mistake("score_variance", "returning d", says="two calls gave exactly the same number")
+def variance_not_measured(d, n):
+    return float(d)
+
+
 # 1.4 scaled_dot_scores ----------------------------------------------------------------------------------------------
 
 
@@ -559,7 +564,7 @@ def numpy_unscaled(q, k):
     return q @ k.T
 
 
-@mistake("numpy_scores", "dividing by d", "By its square root: np.sqrt(q.shape[1]).")
+@mistake("numpy_scores", "dividing by d", "By its square root: math.sqrt(q.shape[1]).")
 def numpy_by_d(q, k):
     return q @ k.T / q.shape[1]
 
@@ -576,8 +581,8 @@ def numpy_transposed(q, k):
 
 @mistake(
     "numpy_scores",
-    "np.zeros without a dtype",
-    "It makes double-precision zeros, whatever q is. Say np.zeros(..., dtype=q.dtype).",
+    "a 64-bit number creeping in, from np.zeros without a dtype or from np.sqrt of a whole number,",
+    "Say np.zeros(..., dtype=q.dtype), and take the root with math.sqrt.",
 )
 def numpy_always_double(q, k):
     scores = np.zeros((len(q), len(k)))
@@ -624,14 +629,19 @@ def counterexample_equal_keys():
     return torch.tensor([[[1.0, 2.0]]]), torch.ones(1, 5, 2)
 
 
-@mistake("counterexample", "one tensor", says="it should return the inputs as a tuple of tensors")
+@mistake("counterexample", "one tensor", says="it should return two tensors as a tuple")
 def counterexample_one_tensor():
     return torch.randn(1, 3, 2)
 
 
-@mistake("counterexample", "shapes in place of tensors", says="it should return the inputs as a tuple of tensors")
+@mistake("counterexample", "shapes in place of tensors", says="the first is a tuple")
 def counterexample_shapes():
     return (1, 2, 3), (1, 5, 3)
+
+
+@mistake("counterexample", "tensors without a batch", says="the first tensor should have the axes (B, Tq, d)")
+def counterexample_without_batch():
+    return torch.randn(2, 3), torch.randn(5, 3)
 
 
 @mistake("counterexample", "vectors of different length", says="cannot take these inputs")

@@ -969,6 +969,7 @@ check.counterexample(
     counterexample,
     wrong=published_attention,
     right=lambda scores, v: softmax(scores, -1) @ v,
+    axes=("B Tq Tk", "B Tk d_v"),
 )
 ### BEGIN HIDDEN TESTS
 _scores, _v = counterexample()

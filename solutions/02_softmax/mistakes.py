@@ -734,12 +734,12 @@ def counterexample_infinite():
     return torch.tensor([[[0.0, torch.inf], [0.0, 1.0]]]), torch.tensor([[[1.0], [2.0]]])
 
 
-@mistake("counterexample", "the scores alone", says="it should return the inputs as a tuple of tensors")
+@mistake("counterexample", "the scores alone", says="it should return two tensors as a tuple")
 def counterexample_scores_only():
     return torch.tensor([[[0.0, 1.0], [300.0, 301.0]]])
 
 
-@mistake("counterexample", "lists in place of tensors", says="it should return the inputs as a tuple of tensors")
+@mistake("counterexample", "lists in place of tensors", says="the first is a list")
 def counterexample_lists():
     return [[[0.0, 1.0], [300.0, 301.0]]], [[[1.0], [2.0]]]
 
