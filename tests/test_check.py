@@ -178,7 +178,11 @@ def test_a_counterexample_that_depends_on_an_open_exercise_says_so():
 
     text = message(
         lambda: check.counterexample(
-            "counterexample", lambda: (torch.ones(1, 1, 2), torch.ones(1, 3, 2)), wrong=_dot, right=right
+            "counterexample",
+            lambda: (torch.ones(1, 1, 2), torch.ones(1, 3, 2)),
+            wrong=_dot,
+            right=right,
+            axes=("B Tq d", "B Tk d"),
         )
     )
     assert "Finish that one first" in text
@@ -245,6 +249,44 @@ def test_tensors_come_back_with_their_dtype(dtype):
 def test_objects_are_not_packed():
     with pytest.raises(TypeError):
         values.pack(object(), {})
+
+
+def test_the_line_that_is_shown_is_the_learners_own():
+    """An error inside PyTorch is reported at the learner's line, not at PyTorch's."""
+    layer = namespace("01_attention_scoring")["SelfAttention"]
+
+    class Broken(layer):
+        def forward(self, x):
+            return self.W_q(x), self.W_missing(x)
+
+    text = message(lambda: check.exercise("SelfAttention", Broken))
+    assert "of your cell: return self.W_q(x), self.W_missing(x)" in text
+    assert "given x (" in text
+
+
+def test_an_answer_is_sent_to_the_open_exercise_that_it_uses():
+    dot_scores = lambda q, k: q @ k.mT / 2  # noqa: E731
+
+    def scaled(q, k):
+        return dot_scores(q, k) / q.shape[-1] ** 0.5
+
+    text = message(lambda: check.exercise("scaled_dot_scores", scaled))
+    assert "It uses dot_scores, whose own check (exercise 1.2) has not passed in this session" in text
+
+
+def test_a_measurement_that_is_not_measured_is_noticed():
+    assert "two calls gave exactly the same number" in message(
+        lambda: check.exercise("score_variance", lambda d, n: float(d))
+    )
+
+
+def test_the_copy_in_double_precision_is_tried_last():
+    """A wrong axis is reported where the axis is checked, not as a matter of precision."""
+
+    def by_queries(q, k):
+        return torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=1)
+
+    assert "double precision" not in message(lambda: check.exercise("repaired_weights", by_queries))
 
 
 def test_a_solution_passes_from_inside_another_thread():
