@@ -289,7 +289,8 @@ def interactive(draw: Callable[[Any], None], *, name: str, options: Sequence[Any
         style={"description_width": "initial"},
         layout={"width": "420px"},
     )
-    ipywidgets.interact(draw, **{"value": slider})
+    # By position: `interact` would look for a parameter of that name in `draw`, and invent a slider where it has none.
+    display(ipywidgets.interactive(lambda value: draw(value), value=slider))
 
 
 def _write_legibly(ax: Axes) -> None:

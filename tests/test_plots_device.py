@@ -56,14 +56,24 @@ def test_the_slider_falls_back_to_a_picture(monkeypatch):
     )
     assert drawn == ["still"]
     monkeypatch.delenv(plots.STATIC)
-    moved = []
-    monkeypatch.setattr("ipywidgets.interact", lambda draw, value: moved.append((value.options, draw(value.value))))
-    plots.interactive(lambda value: drawn.append(value), name="n", options=[1, 2, 3], still=lambda: None)
-    assert drawn == ["still", 2]
-    assert tuple(moved[0][0]) == (1, 2, 3)
+    shown = []
+    monkeypatch.setattr(plots, "display", shown.append)
+
+    # The parameter has a name and a type of its own, for which ipywidgets would invent a slider from 0 to 1.
+    def draw(temperature: float) -> None:
+        drawn.append(temperature)
+
+    plots.interactive(draw, name="n", options=[1, 2, 3], still=lambda: None)
+    (widget,) = shown
+    (slider,) = widget.kwargs_widgets
+    assert tuple(slider.options) == (1, 2, 3)
+    widget.update()
+    assert drawn[-1] == 2
+    slider.value = 3
+    assert drawn[-1] == 3
     monkeypatch.setitem(__import__("sys").modules, "ipywidgets", None)
-    plots.interactive(lambda value: None, name="n", options=[1], still=lambda: drawn.append("still"))
-    assert drawn == ["still", 2, "still"]
+    plots.interactive(lambda value: None, name="n", options=[1], still=lambda: drawn.append("static"))
+    assert drawn[-1] == "static"
 
 
 def test_the_variable_chooses_the_device(monkeypatch):

@@ -805,7 +805,7 @@ plots.panels(
 # You may compare with `torch.softmax`. A trusted reference makes a good test; the art is in choosing the inputs. Take care to
 # reject nothing that is right: two right implementations may differ in the last digit.
 #
-# Three wrong implementations to practise on:
+# Three wrong implementations to practise on, and one more that is right:
 
 
 # %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "wrong_ones", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -824,7 +824,13 @@ def one_row_only(x: torch.Tensor, dim: int) -> torch.Tensor:
     return torch.softmax(x.flatten(), dim=0).reshape(x.shape)
 
 
+def by_the_logarithm(x: torch.Tensor, dim: int) -> torch.Tensor:
+    """Right, though it may differ from torch.softmax in the last digit."""
+    return torch.exp(torch.log_softmax(x, dim))
+
+
 wrong_ones = {"overflows": overflows, "forgets_dim": forgets_dim, "one_row_only": one_row_only}
+right_ones = {"torch.softmax": torch.softmax, "by_the_logarithm": by_the_logarithm}
 
 # %% [markdown]
 # ### Exercise 2.6: the test
@@ -875,12 +881,10 @@ def test_softmax(implementation) -> None:
 # </details>
 
 # %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_softmax", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-right_ones = {"torch.softmax": torch.softmax, "your softmax": softmax}
 check.test_of("test_softmax", test_softmax, right=right_ones, wrong=wrong_ones)
 
 # %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_softmax-half", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 # Judged when it is graded: your test accepts four right implementations and rejects half of 15 wrong ones.
-right_ones = {"torch.softmax": torch.softmax, "your softmax": softmax}
 check.test_of("test_softmax", test_softmax, right=right_ones, wrong=wrong_ones)
 ### BEGIN HIDDEN TESTS
 from attention_course.authoring import implementations
@@ -894,7 +898,6 @@ assert len(_caught) * 2 >= len(_wrong), f"it rejects {len(_caught)} of {len(_wro
 
 # %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_softmax-all", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 # Judged when it is graded: your test accepts four right implementations and rejects all of 15 wrong ones.
-right_ones = {"torch.softmax": torch.softmax, "your softmax": softmax}
 check.test_of("test_softmax", test_softmax, right=right_ones, wrong=wrong_ones)
 ### BEGIN HIDDEN TESTS
 from attention_course.authoring import implementations
@@ -968,7 +971,7 @@ check.counterexample(
     "counterexample",
     counterexample,
     wrong=published_attention,
-    right=lambda scores, v: softmax(scores, -1) @ v,
+    right=lambda scores, v: torch.softmax(scores, -1) @ v,
     axes=("B Tq Tk", "B Tk d_v"),
 )
 ### BEGIN HIDDEN TESTS
