@@ -3,6 +3,18 @@
 import os
 from pathlib import Path
 
+from nbconvert.preprocessors import ClearMetadataPreprocessor, CSSHTMLHeaderPreprocessor
+from nbgrader.preprocessors import (
+    AssignLatePenalties,
+    CheckCellMetadata,
+    GetGrades,
+    IgnorePattern,
+    LimitOutput,
+    SaveAutoGrades,
+)
+
+from attention_course.grading.preprocessors import Examine, HideHiddenTests, Rebuild
+
 c = get_config()  # noqa: F821 (nbgrader defines it)
 root = Path(__file__).resolve().parent
 
@@ -37,7 +49,17 @@ c.CourseDirectory.ignore = [
 # A stub raises one line; the `# TODO` above it says what to write.
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
 
-# A hang in one cell costs that cell. Lessons run in well under a minute.
-c.Execute.timeout = 120
-c.Execute.interrupt_on_timeout = True
-c.Execute.shutdown_kernel = "immediate"
+# Student code and graded tests never share a process: the examiner takes the place of nbgrader's own execution, for the
+# command line and for the formgrader alike. What is graded is rebuilt from the master copy and the student's answers.
+c.Autograde.sanitize_preprocessors = [Rebuild]
+c.Autograde.autograde_preprocessors = [
+    Examine,
+    IgnorePattern,
+    ClearMetadataPreprocessor,
+    LimitOutput,
+    SaveAutoGrades,
+    AssignLatePenalties,
+    CheckCellMetadata,
+]
+# Feedback shows what a student may see: the message of the check, and no hidden test.
+c.GenerateFeedback.preprocessors = [GetGrades, HideHiddenTests, CSSHTMLHeaderPreprocessor]

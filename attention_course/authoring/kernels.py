@@ -1,4 +1,4 @@
-"""The two kernels that prove the course: the same notebooks, the same stored outputs, on a CPU and on a GPU."""
+"""The course's kernels: two that prove the solutions, on a CPU and on a GPU, and the one that student code runs in."""
 
 import shutil
 import sys
@@ -6,7 +6,11 @@ from pathlib import Path
 
 from ipykernel.kernelspec import make_ipkernel_cmd, write_kernel_spec
 
-KERNELS = {"attention-cpu": ("cpu", "Attention course (CPU)"), "attention-gpu": ("cuda", "Attention course (GPU)")}
+KERNELS = {
+    "attention-cpu": ("cpu", "Attention course (CPU)"),
+    "attention-gpu": ("cuda", "Attention course (GPU)"),
+    "attention-student": ("cpu", "Attention course (a student's code, in the sandbox)"),
+}
 
 
 def install_kernels() -> list[Path]:
@@ -28,5 +32,7 @@ def install_kernels() -> list[Path]:
                 "MKL_NUM_THREADS": "1",
             },
         }
+        if name == "attention-student":
+            overrides["metadata"] = {"kernel_provisioner": {"provisioner_name": "attention-sandbox"}}
         folders.append(Path(write_kernel_spec(folder, overrides=overrides)))
     return folders

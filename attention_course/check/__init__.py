@@ -20,7 +20,8 @@ import torch
 from . import answers, notebook, observe, values
 from .answers import UnknownExercise
 from .ladder import Climb
-from .messages import WIDTH, CheckFailed, failed_call, kind, numbers
+from .messages import WIDTH, CheckFailed, failed_call, numbers
+from .observe import kind
 
 __all__ = [
     "CheckFailed",

@@ -7,6 +7,7 @@ import numpy as np
 from . import values
 
 LARGEST = 16
+enabled = True  # the examiner, whose pictures nobody sees, turns it off
 
 
 def comparison(expected: Any, got: Any, output: dict[str, Any], title: str) -> bool:
@@ -15,7 +16,7 @@ def comparison(expected: Any, got: Any, output: dict[str, Any], title: str) -> b
     Returns False, and draws nothing, for a number, a vector or a large matrix.
     """
     a, b = values.as_array(expected), values.as_array(got)
-    if a is None or b is None or a.shape != b.shape or a.ndim < 2 or max(a.shape[-2:]) > LARGEST:
+    if not enabled or a is None or b is None or a.shape != b.shape or a.ndim < 2 or max(a.shape[-2:]) > LARGEST:
         return False
     if a.dtype.kind not in "fiu" or min(a.shape[-2:]) < 2 or not np.isfinite(b).all():
         return False

@@ -16,8 +16,8 @@ import torch
 
 from . import draw, observe, values
 from .answers import Case, Exercise, Mistake
-from .messages import CheckFailed, failed_call, kind, largest_difference, listing, numbers, shape
-from .observe import Failure, Outcome
+from .messages import CheckFailed, failed_call, largest_difference, listing, numbers, shape
+from .observe import Failure, Outcome, kind
 
 _DTYPE_ADVICE = {
     False: "Something made a new tensor or converted one. Make it from the input: x.new_zeros(...), "
@@ -67,20 +67,27 @@ class Climb:
     # rung 1 ------------------------------------------------------------------------------------------------------
 
     def _exists(self) -> None:
-        if self.exercise.kind == "module":
-            if not (isinstance(self.attempt, type) and issubclass(self.attempt, torch.nn.Module)):
-                self._stop(
-                    "runs",
-                    "this should be a class that derives from nn.Module.",
-                    observed=f"{self.exercise.name} is {kind(self.attempt)}",
-                    cause=f"Pass the class itself, {self.exercise.name}, not an instance of it.",
-                )
-        elif not callable(self.attempt):
+        name, what = self.exercise.name, observe.describe(self.attempt)
+        if not what["exists"]:
+            self._stop(
+                "exists",
+                "it does not exist yet.",
+                cause=f"Run the cell in which you write {name}, then this one. If it is gone, take it again from "
+                "a fresh copy of the lesson.",
+            )
+        if self.exercise.kind == "module" and not what["module_class"]:
+            self._stop(
+                "runs",
+                "this should be a class that derives from nn.Module.",
+                observed=f"{name} is {what['kind']}",
+                cause=f"Pass the class itself, {name}, not an instance of it.",
+            )
+        if not what["callable"]:
             self._stop(
                 "runs",
                 "this should be a function.",
-                observed=f"{self.exercise.name} is {kind(self.attempt)}",
-                cause=f"A later cell may have reused the name. Run the cell with `def {self.exercise.name}` again.",
+                observed=f"{name} is {what['kind']}",
+                cause=f"A later cell may have reused the name. Run the cell with `def {name}` again.",
             )
 
     def _runs(self, outcome: Outcome, case: Case | None = None) -> None:
@@ -319,7 +326,7 @@ class Climb:
         return None
 
     def _stop(self, rung: str, headline: str, *, cause: str = "", **parts: str) -> None:
-        mistake = self.diagnose() if callable(self.attempt) else None
+        mistake = self.diagnose() if self.outcomes else None
         if mistake:
             cause = f"This is exactly what {mistake.gives} gives. {mistake.hint}"
         elif rung in ("shape", "finite", "value", "gradient") and (

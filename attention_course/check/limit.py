@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -37,9 +38,12 @@ def time_limit(limit: float) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, stop)
     # A second alarm follows each second: a bare `except:` around the first one does not keep the loop alive.
-    signal.setitimer(signal.ITIMER_REAL, limit, 1.0)
+    began = time.monotonic()
+    outer, _ = signal.setitimer(signal.ITIMER_REAL, limit, 1.0)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        if outer:  # a limit around this one goes on where it was
+            signal.setitimer(signal.ITIMER_REAL, max(0.01, outer - (time.monotonic() - began)), 1.0)

@@ -101,18 +101,6 @@ def shape(shape: tuple[int, ...], dims: dict[str, int], like: list[str] | None =
     return plain if plain == named else f"{plain} = {named}"
 
 
-def kind(value: Any) -> str:
-    """What a value is, in words: ``a list``, ``a NumPy array``, ``nothing (None)``."""
-    if value is None:
-        return "nothing (None)"
-    if values.as_array(value) is not None and isinstance(value, np.ndarray | np.generic):
-        return "a NumPy array"
-    name = type(value).__name__
-    if name == "Tensor":
-        return "a tensor"
-    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
-
-
 def numbers(value: Any, most: int = 12) -> str:
     """A small value written out, rounded to four digits; an empty string if it is larger than ``most`` numbers."""
     array = values.as_array(value)

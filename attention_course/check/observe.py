@@ -51,6 +51,16 @@ class Outcome:
     gradients: dict[str, torch.Tensor | None] | None = None
 
 
+class Remote:
+    """Stands for a learner's object that lives in another process. Observations are made over there."""
+
+    kind = "an object"
+
+    def ask(self, operation: str, **arguments: Any) -> Any:
+        """Have ``operation``, a function of this module, applied to the object; ``arguments`` are its other ones."""
+        raise NotImplementedError
+
+
 def call(
     function: Callable,
     args: Mapping[str, Any],
@@ -66,6 +76,8 @@ def call(
         gradients: also differentiate the outputs with respect to every floating-point tensor among the inputs.
         seconds: the time limit; by default that of :func:`limit.seconds`.
     """
+    if isinstance(function, Remote):
+        return function.ask("call", args=args, gradients=gradients, seconds=seconds)
     return _watch(lambda inputs: function(*inputs.values()), args, {}, gradients, seconds)
 
 
@@ -76,6 +88,8 @@ def build(
     seconds: float | None = None,
 ) -> tuple[Any, Outcome]:
     """Construct a learner's module. Returns it with an outcome whose value is the shape of every parameter."""
+    if isinstance(module_class, Remote):
+        return module_class.ask("build", init=init, seconds=seconds)
     made: list[Any] = []
 
     def construct(_: Mapping[str, Any]) -> Any:
@@ -95,6 +109,8 @@ def apply(
     seconds: float | None = None,
 ) -> Outcome:
     """Load ``state`` into the learner's module, put it in evaluation mode and call it with ``args``."""
+    if isinstance(module, Remote):
+        return module.ask("apply", state=state, args=args, gradients=gradients, seconds=seconds)
     like = next((x for _, x in values.leaves(dict(args)) if torch.is_tensor(x) and x.is_floating_point()), None)
     if like is not None:
         module.to(like.device, like.dtype)
@@ -105,7 +121,35 @@ def apply(
 
 def parameter_shapes(module: torch.nn.Module) -> dict[str, list[int]]:
     """The shape of every parameter of ``module`` by name."""
+    if isinstance(module, Remote):
+        return module.ask("parameter_shapes")
     return {name: list(p.shape) for name, p in module.named_parameters()}
+
+
+def describe(attempt: Any) -> dict[str, Any]:
+    """What a learner's object is: whether it can be called, whether it is a class of modules, and its kind in words."""
+    if isinstance(attempt, Remote):
+        return attempt.ask("describe")
+    return {
+        "exists": True,
+        "callable": callable(attempt),
+        "module_class": isinstance(attempt, type) and issubclass(attempt, torch.nn.Module),
+        "kind": kind(attempt),
+    }
+
+
+def kind(value: Any) -> str:
+    """What a value is, in words: ``a list``, ``a NumPy array``, ``nothing (None)``."""
+    if isinstance(value, Remote):
+        return value.kind
+    if value is None:
+        return "nothing (None)"
+    if isinstance(value, np.ndarray | np.generic):
+        return "a NumPy array"
+    name = type(value).__name__
+    if name == "Tensor":
+        return "a tensor"
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 def _watch(
@@ -174,6 +218,9 @@ def _differentiate(
 
 
 def _describe(error: Exception) -> Failure:
+    failure = getattr(error, "failure", None)
+    if isinstance(failure, Failure):  # raised in another process, and described there
+        return failure
     theirs = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_NOT_THEIRS)]
     frame = theirs[-1] if theirs else None
     return Failure(
@@ -186,6 +233,8 @@ def _describe(error: Exception) -> Failure:
 
 def names_used(attempt: Any) -> set[str]:
     """Every variable and attribute that the source of a function or class names; empty where it cannot be read."""
+    if isinstance(attempt, Remote):
+        return set(attempt.ask("names_used"))
     functions = [f for f in vars(attempt).values() if callable(f)] if isinstance(attempt, type) else [attempt]
     used: set[str] = set()
     for function in functions:
@@ -200,6 +249,8 @@ def names_used(attempt: Any) -> set[str]:
 
 def run_test(test: Callable, implementations: Sequence[tuple[str, Callable]], seconds: float | None = None) -> dict:
     """Hand each implementation to a learner's test. Maps its name to None (accepted) or to the :class:`Failure`."""
+    if isinstance(test, Remote):
+        return test.ask("run_test", implementations=implementations, seconds=seconds)
     return {
         name: call(test, {"implementation": f}, gradients=False, seconds=seconds).failure for name, f in implementations
     }

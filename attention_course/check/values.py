@@ -12,8 +12,10 @@ import torch
 Arrays = dict[str, np.ndarray]
 
 
-def pack(value: Any, arrays: Arrays) -> Any:
+def pack(value: Any, arrays: Arrays, other: Callable[[Any], Any] | None = None) -> Any:
     """Turn ``value`` into something JSON can hold; tensors and arrays go into ``arrays`` under fresh names.
+
+    ``other`` describes what is none of the things named below; its answer is stored as ``{"object": answer}``.
 
     Raises:
         TypeError: for anything that is not a tensor, array, number, string, boolean, None, list, tuple or dict.
@@ -27,24 +29,34 @@ def pack(value: Any, arrays: Arrays) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
-        return {type(value).__name__ if type(value) in (list, tuple) else "tuple": [pack(v, arrays) for v in value]}
+        return {
+            type(value).__name__ if type(value) in (list, tuple) else "tuple": [pack(v, arrays, other) for v in value]
+        }
     if isinstance(value, dict):
-        return {"dict": {str(key): pack(v, arrays) for key, v in value.items()}}
+        return {"dict": {str(key): pack(v, arrays, other) for key, v in value.items()}}
+    if other is not None:
+        return {"object": other(value)}
     raise TypeError(f"a {type(value).__name__} cannot be stored as numbers")
 
 
-def unpack(tree: Any, arrays: Arrays, device: torch.device | str = "cpu") -> Any:
+def unpack(
+    tree: Any, arrays: Arrays, device: torch.device | str = "cpu", other: Callable[[Any], Any] | None = None
+) -> Any:
     """The value that :func:`pack` stored, with its tensors on ``device``. Every call makes fresh copies."""
     if not isinstance(tree, dict):
         return tree
     ((kind, content),) = tree.items()
     if kind == "tensor":
         return torch.from_numpy(arrays[content].copy()).to(device)
+    if kind == "object" and other is not None:
+        return other(content)
     if kind == "array":
         return arrays[content].copy()
     if kind == "dict":
-        return {key: unpack(v, arrays, device) for key, v in content.items()}
-    items = [unpack(v, arrays, device) for v in content]
+        return {key: unpack(v, arrays, device, other) for key, v in content.items()}
+    if kind not in ("list", "tuple"):
+        raise ValueError(f"{kind!r} is not a kind of value")
+    items = [unpack(v, arrays, device, other) for v in content]
     return tuple(items) if kind == "tuple" else items
 
 
@@ -63,7 +75,8 @@ def transform(value: Any, change: Callable[[torch.Tensor | np.ndarray], Any]) ->
     if isinstance(value, torch.Tensor | np.ndarray):
         return change(value)
     if isinstance(value, list | tuple):
-        return type(value)([transform(v, change) for v in value])
+        kind = list if isinstance(value, list) else tuple  # also for a named tuple, which wants its fields one by one
+        return kind(transform(v, change) for v in value)
     if isinstance(value, dict):
         return {key: transform(v, change) for key, v in value.items()}
     return value
