@@ -64,6 +64,17 @@ def main() -> None:
         for folder in install_kernels():
             console.print(f"kernel {folder.name} is in {folder}")
 
+    @app.command()
+    def doctor() -> None:
+        """Say what this machine offers for grading, and what is missing."""
+        from .grading.doctor import examine_machine
+
+        findings = examine_machine()
+        for well, what, words in findings:
+            console.print(f"{'ok ' if well else '-- '} {what:15} {words}")
+        if any(not well and what in ("sandbox", "kernel", "trial", "Python") for well, what, _ in findings):
+            sys.exit("This machine cannot grade yet; see the lines that begin with --.")
+
     app()
 
 

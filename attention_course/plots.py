@@ -10,11 +10,11 @@ import io
 import os
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import matplotlib
 import numpy as np
-import seaborn as sns
 import torch
 from IPython.display import display
 from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ Vector = torch.Tensor | np.ndarray | Sequence[float]
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 # From white, for "no weight", through the palette's blue to nearly black: also right in greyscale.
 SEQUENTIAL = LinearSegmentedColormap.from_list("weights", ["#ffffff", "#b9d9ee", "#4a9bcb", "#0072B2", "#062a45"])
-DIVERGING = sns.diverging_palette(250, 40, s=85, l=45, as_cmap=True)
+DIVERGING = LinearSegmentedColormap.from_list("scores", ["#1f5fa8", "#7fa3cf", "#f2f2f2", "#d0a06a", "#8a4b0b"])
 STATIC = "ATTENTION_STATIC_FIGURES"
 
 # Drawn at one resolution and shown at another, so that a figure stays sharp on a dense screen.
@@ -123,7 +123,7 @@ def small_multiples(
         axes = figure.subplots(1, len(arrays), squeeze=False)[0]
         for i, (ax, array) in enumerate(zip(axes, arrays, strict=True)):
             limit = max(top) if shared_scale else top[i]
-            sns.heatmap(
+            _seaborn().heatmap(
                 array,
                 ax=ax,
                 cmap=DIVERGING if diverging else SEQUENTIAL,
@@ -165,7 +165,7 @@ def compare(expected: Matrix, got: Matrix, *, title: str, rows: str, columns: st
         for ax, (name, array) in zip(
             figure.subplots(1, 3), (("expected", a), ("yours", b), ("yours minus expected", b - a)), strict=True
         ):
-            sns.heatmap(
+            _seaborn().heatmap(
                 array, ax=ax, cmap=DIVERGING, vmin=-limit, vmax=limit, annot=array.size <= 36, fmt=".2f",
                 annot_kws={"size": 8}, linewidths=1, linecolor="#e8e8e8", cbar_kws={"shrink": 0.85},
                 xticklabels=False, yticklabels=False,
@@ -291,6 +291,12 @@ def interactive(draw: Callable[[Any], None], *, name: str, options: Sequence[Any
     )
     # By position: `interact` would look for a parameter of that name in `draw`, and invent a slider where it has none.
     display(ipywidgets.interactive(lambda value: draw(value), value=slider))
+
+
+def _seaborn() -> ModuleType:
+    import seaborn  # here, not above: it brings pandas, and half of the time a lesson takes to start is that import
+
+    return seaborn
 
 
 def _write_legibly(ax: Axes) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from attention_course import check
-from attention_course.authoring.lesson import Lesson, all_lessons, run_cell
+from attention_course.authoring.lesson import Lesson, all_lessons
+from attention_course.cells import run_cell
 
 ROOT = Path(__file__).resolve().parents[1]
 LESSONS = all_lessons(ROOT)
@@ -31,7 +32,7 @@ def judge(lesson: Lesson, exercise: str, implementation: Any) -> list[BaseExcept
         check._passed[lesson.number] |= {e.name for e in lesson.exercises}  # the others are solved
         for cell in lesson.tests(exercise):
             try:
-                run_cell(cell, names)
+                run_cell(cell.id, cell.source, names)
             except Exception as error:
                 raised.append(error)
     return raised

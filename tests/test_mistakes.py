@@ -3,7 +3,7 @@
 import pytest
 from conftest import LESSONS, judge, namespace
 
-from attention_course.authoring.lesson import run_cell
+from attention_course.cells import run_cell
 from attention_course.check import CheckFailed, answers, values
 
 EXERCISES = [(lesson, e) for lesson in LESSONS for e in lesson.exercises]
@@ -67,7 +67,7 @@ def test_hidden_tests_alone_reject_the_constant_answer(lesson, exercise):
 
 def _raises(cell, names):
     try:
-        run_cell(cell, names)
+        run_cell(cell.id, cell.source, names)
     except Exception:
         return True
     return False

@@ -3,7 +3,6 @@
 import copy
 import importlib.util
 import io
-import linecache
 import os
 import re
 from collections.abc import Callable
@@ -16,10 +15,10 @@ from unittest import mock
 
 import jupytext
 import nbformat
-from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
 from .. import check
+from ..cells import run_cell
 from .spec import Exercise, Known
 
 
@@ -85,7 +84,7 @@ class Lesson:
             for cell in self.read().cells:
                 info = cell.metadata.get("nbgrader", {})
                 if cell.cell_type == "code" and info and not info.get("grade"):
-                    run_cell(cell, names)
+                    run_cell(cell.id, cell.source, names)
         return names
 
     def tests(self, exercise: str) -> list[NotebookNode]:
@@ -166,11 +165,3 @@ def implementations(number: str, exercise: str) -> tuple[dict[str, Callable], di
 def cell_id(cell: NotebookNode, number: str, place: int) -> str:
     """A cell's lasting id: its grade_id, else the lesson's number and the cell's place in it."""
     return cell.metadata.get("nbgrader", {}).get("grade_id") or f"{number}-{place:03d}"
-
-
-def run_cell(cell: NotebookNode, names: dict[str, Any]) -> None:
-    """Run one code cell in ``names`` as a notebook would, without a kernel. Its source stays readable."""
-    text = TransformerManager().transform_cell(cell.source)
-    name = f"<cell {cell.id}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    exec(compile(text, name, "exec"), names)

@@ -11,7 +11,6 @@ import contextlib
 import io
 import json
 import random
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .. import check
-from ..authoring.lesson import run_cell
+from ..cells import run_cell
 from ..check import draw, limit, observe
 from . import protocol
 from .kernel import KernelLost, StudentKernel
@@ -161,7 +159,9 @@ class Examination:
 
     def _student_cell(self, place: int, cell: dict[str, str]) -> list[dict[str, Any]]:
         try:
-            return self.kernel.run_cell(cell["source"], self._left())
+            outputs = self.kernel.run_cell(cell["source"], self._left())
+            self.kernel.run_cell("", min(5, self._left()))  # a cell may return and leave a kernel that answers no more
+            return outputs
         except KernelLost as error:
             self.lethal.add(place)
             self._revive(place)
@@ -184,7 +184,7 @@ class Examination:
     def _given(self, cell: dict[str, str]) -> None:
         self._bring_in(cell["source"])
         with contextlib.redirect_stdout(io.StringIO()):
-            _run(cell["id"], cell["source"], self.names)
+            run_cell(cell["id"], cell["source"], self.names)
 
     def _bring_in(self, source: str) -> None:
         """Let every name that the cell uses and that is not defined here stand for the student's."""
@@ -202,9 +202,9 @@ class Examination:
         try:
             self.link.seconds = self._left()
             with contextlib.redirect_stdout(said), limit.time_limit(self._left() + 5):
-                _run(cell["id"], visible, self.names)
+                run_cell(cell["id"], visible, self.names)
                 try:
-                    _run(cell["id"] + "-hidden", mark and hidden, self.names)
+                    run_cell(cell["id"] + "-hidden", mark and hidden, self.names)
                 except (KernelLost, limit.TookTooLong):
                     raise
                 except Exception as problem:
@@ -238,12 +238,6 @@ def unknown_names(source: str, known: dict[str, Any]) -> set[str]:
     return read - made - set(known) - set(dir(builtins))
 
 
-def _run(name: str, source: str, names: dict[str, Any]) -> None:
-    import nbformat
-
-    run_cell(nbformat.v4.new_code_cell(source, id=name), names)
-
-
 def _error(name: str, message: str, trace: list[str] | None = None) -> dict[str, Any]:
     return {"output_type": "error", "ename": name, "evalue": message, "traceback": trace or [message]}
 
@@ -270,13 +264,8 @@ def _hidden_error(problem: Exception) -> dict[str, Any]:
     )
 
 
-def main() -> None:
-    """Read a job from the file that the first argument names, examine, and write the outputs to the second."""
-    job = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    check._passed.clear()
-    outputs = Examination(job["cells"], job["cell_seconds"], job["total_seconds"], job["sandboxed"]).run()
-    Path(sys.argv[2]).write_text(json.dumps(outputs), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+def examine(job: str, result: str) -> None:
+    """Read a job from the file ``job``, examine, and write every cell's outputs to the file ``result``."""
+    about = json.loads(Path(job).read_text(encoding="utf-8"))
+    examination = Examination(about["cells"], about["cell_seconds"], about["total_seconds"], about["sandboxed"])
+    Path(result).write_text(json.dumps(examination.run()), encoding="utf-8")

@@ -88,6 +88,12 @@ class StudentKernel:
         self._drain()
         asked = self.client.execute(code, allow_stdin=False, store_history=True)
         self._reply(asked, seconds, None)
+        end = time.monotonic() + 2  # what a cell shows travels on another channel than its reply, and may come later
+        while time.monotonic() < end and self._size < 2 * MOST_OUTPUT:
+            self._drain(keep=True)
+            if any(_is_idle(message, asked) for message in self._pending):
+                break
+            time.sleep(0.01)
         return self._outputs(asked)
 
     def ask(self, request: dict[str, Any], seconds: float, implementations: list[tuple[str, Callable]] | None = None) -> Any:
@@ -125,7 +131,7 @@ class StudentKernel:
             except queue.Empty:
                 if not self.manager.is_alive():
                     raise KernelLost("its kernel died") from None
-                self._drain(keep=MOST_OUTPUT)
+                self._drain(keep=True)
                 continue
             if message["parent_header"].get("msg_id") == asked:
                 return message["content"]
@@ -161,8 +167,8 @@ class StudentKernel:
             outputs.append(_as_output(kind, content))
         return outputs
 
-    def _drain(self, keep: int = 0) -> None:
-        """Take what the kernel has published off the socket, so that a flood never fills the memory here."""
+    def _drain(self, keep: bool = False) -> None:
+        """Take what the kernel has published off its socket, so that a flood never fills the memory here."""
         if not keep:
             self._pending: list[dict[str, Any]] = []
             self._size = 0
@@ -172,8 +178,13 @@ class StudentKernel:
             except (queue.Empty, ValueError):
                 return
             self._size += len(str(message.get("content", "")))
-            if self._size < 2 * MOST_OUTPUT:
+            if self._size < 2 * MOST_OUTPUT or message.get("msg_type") == "status":
                 self._pending.append(message)
+
+
+def _is_idle(message: dict[str, Any], asked: str) -> bool:
+    mine = message["parent_header"].get("msg_id") == asked
+    return mine and message["msg_type"] == "status" and message["content"].get("execution_state") == "idle"
 
 
 def _as_output(kind: str, content: dict[str, Any]) -> dict[str, Any]:

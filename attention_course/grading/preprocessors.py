@@ -5,12 +5,12 @@ feedback stay nbgrader's.
 """
 
 import json
+import multiprocessing
 import os
 import re
-import signal
-import subprocess
-import sys
 import tempfile
+import traceback
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,26 @@ from . import sandbox
 
 MOST_SOURCE = 100_000
 HIDDEN_TESTS = re.compile(r"^### BEGIN HIDDEN TESTS$.*?(?:^### END HIDDEN TESTS$\n?|\Z)", re.DOTALL | re.MULTILINE)
+
+
+# Examiners are forked from a process that has imported PyTorch and nothing of any student's: a second saved for each. One
+# thread, because a process that has started more must not fork.
+_EXAMINERS = multiprocessing.get_context("forkserver")
+_EXAMINERS.set_forkserver_preload(["attention_course.grading.examiner"])
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+
+
+def _examine(job: str, result: str, log: str) -> None:
+    with Path(log).open("w", encoding="utf-8") as file, redirect_stdout(file), redirect_stderr(file):
+        os.environ["ATTENTION_DEVICE"] = "cpu"
+        from .examiner import examine
+
+        try:
+            examine(job, result)
+        except BaseException:
+            traceback.print_exc()
+            raise
 
 
 class Rebuild(NbGraderPreprocessor):
@@ -118,22 +138,18 @@ class Examine(NbGraderPreprocessor):
 
     def _examine(self, cells: list[dict[str, str]]) -> dict[str, list[dict[str, Any]]]:
         with tempfile.TemporaryDirectory(prefix="examine-") as name:
-            job, result = Path(name, "job.json"), Path(name, "result.json")
+            job, result, log = (Path(name, each) for each in ("job.json", "result.json", "log.txt"))
             settings = {"cell_seconds": self.cell_seconds, "total_seconds": self.total_seconds, "sandboxed": self.sandboxed}
             job.write_text(json.dumps({"cells": cells} | settings), encoding="utf-8")
-            process = subprocess.Popen(
-                [sys.executable, "-m", "attention_course.grading.examiner", str(job), str(result)],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-                env=os.environ | {"ATTENTION_DEVICE": "cpu", "OMP_NUM_THREADS": "1"},
-            )  # fmt: skip
-            try:
-                said, _ = process.communicate(timeout=self.total_seconds + 60)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                said, _ = process.communicate()
+            process = _EXAMINERS.Process(target=_examine, args=(str(job), str(result), str(log)))
+            process.start()
+            process.join(self.total_seconds + 60)
+            if process.is_alive():
+                process.kill()
+                process.join()
             if result.exists():
                 return json.loads(result.read_text(encoding="utf-8"))
-            self.log.error("The examiner did not finish: %s", said[-2000:])
+            self.log.error("The examiner did not finish: %s", log.read_text(errors="replace")[-2000:] if log.exists() else "")
             reason = "The examiner did not finish; your instructor has its log."
             failed = {"output_type": "error", "ename": "NotExamined", "evalue": reason, "traceback": [reason]}
             return {cell["id"]: [failed] for cell in cells if cell["role"] == "test"}
