@@ -13,6 +13,7 @@ from nbgrader.preprocessors import (
     SaveAutoGrades,
 )
 
+from attention_course.grading.intake import before_autograding
 from attention_course.grading.preprocessors import Examine, HideHiddenTests, Rebuild
 
 c = get_config()  # noqa: F821 (nbgrader defines it)
@@ -61,5 +62,7 @@ c.Autograde.autograde_preprocessors = [
     AssignLatePenalties,
     CheckCellMetadata,
 ]
+# Before that the gradebook is backed up, and links and oversized files are moved out of the submission.
+c.Autograde.pre_convert_hook = before_autograding
 # Feedback shows what a student may see: the message of the check, and no hidden test.
 c.GenerateFeedback.preprocessors = [GetGrades, HideHiddenTests, CSSHTMLHeaderPreprocessor]

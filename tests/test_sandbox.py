@@ -13,8 +13,8 @@ pytestmark = pytest.mark.skipif(bool(sandbox.missing()), reason=" ".join(sandbox
 
 # What is tried, the code whose printed result is looked at, and what it has to be.
 RULES = {
-    "see its own files only": ("import os; print(os.getcwd(), os.listdir())", "/home/student []"),
-    "read the course": ("import glob; print(glob.glob('/**/*.ipynb', recursive=True))", "[]"),
+    "see its own files only": ("import os; print(os.getcwd(), [name for name in os.listdir() if name[0] != '.'])", "/home/student []"),
+    "read the course": ("import os; print([f for base, _, files in os.walk('/') if base[:5] != '/proc' for f in files if f.endswith('.ipynb')])", "[]"),
     "read a password file": ("print(open('/etc/passwd').read())", "FileNotFoundError"),
     "write to the system": ("open('/usr/evil', 'w')", "Read-only file system"),
     "write to the interpreter": ("import sys; open(sys.prefix + '/evil', 'w')", "Read-only file system"),
@@ -22,7 +22,7 @@ RULES = {
     "write in its own folder": ("open('notes', 'w').write('x'); print(open('notes').read())", "x"),
     "reach the network": ("import socket; socket.create_connection(('127.0.0.1', 80), 2)", "Error"),
     "list network devices": ("import socket; print([n for _, n in socket.if_nameindex()])", "['lo']"),
-    "read the grader's environment": ("print(open('/proc/1/environ').read() == '', 'SECRET' in __import__('os').environ)", "True False"),
+    "read the grader's environment": ("import os; print('canary' in open('/proc/1/environ').read(), 'canary' in repr(os.environ))", "False False"),
     "see other processes": ("import os; print(len([p for p in os.listdir('/proc') if p.isdigit()]) < 8)", "True"),
     "be root": ("import os; print(os.getuid()); os.setuid(0)", "65534"),
     "become root": ("import os; os.setuid(0)", "Invalid argument"),
@@ -62,7 +62,7 @@ def test_the_rule_holds(kernel, what):
         ("memory", "hog = []\nwhile True: hog.append(bytearray(100_000_000))"),
         ("memory of children", "import os, time\nfor _ in range(20):\n    if os.fork() == 0:\n        hog = bytearray(400_000_000); time.sleep(60)\ntime.sleep(60)"),
         ("processes", "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"),
-        ("the shared folder", "import os, sys\nfor i in range(1000): open(os.path.join(os.path.dirname(sys.argv[-1]), str(i)), 'wb').write(bytes(1_000_000))\nimport time; time.sleep(20)"),
+        ("the shared folder", "import os, sys\nplace = os.path.join(os.path.dirname(sys.argv[sys.argv.index('-f') + 1]), 'sockets')\nfor i in range(1000): open(os.path.join(place, str(i)), 'wb').write(bytes(1_000_000))\nimport time; time.sleep(20)"),
         ("time", "while True: pass"),
     ],
 )  # fmt: skip
@@ -71,7 +71,7 @@ def test_a_hog_is_stopped_with_everything_it_started(what, code):
         pid = kernel.manager.provisioner.process.pid
         began = time.monotonic()
         try:
-            outputs = kernel.run_cell(code, 12)
+            outputs = kernel.run_cell(code, 6)
             assert any(o["output_type"] == "error" for o in outputs), "it was neither stopped nor refused"
         except KernelLost:
             pass

@@ -45,8 +45,9 @@ class StudentKernel:
     def start(self) -> None:
         """Start a fresh kernel. Its sockets stand in a folder of its own, which goes when it goes."""
         self.folder = Path(tempfile.mkdtemp(prefix="att-"))
-        work = self.folder / "work"
+        work, sockets = self.folder / "work", self.folder / "sockets"
         work.mkdir()
+        sockets.mkdir()
         context = zmq.Context()
         context.setsockopt(zmq.MAXMSGSIZE, 2 * protocol.MOST_BYTES)
         context.setsockopt(zmq.LINGER, 0)
@@ -54,7 +55,7 @@ class StudentKernel:
         self.manager = KernelManager(
             kernel_name=self.name,
             transport="ipc",
-            ip=str(self.folder / "k"),
+            ip=str(sockets / "k"),
             connection_file=str(self.folder / "connection.json"),
             context=context,
         )

@@ -30,7 +30,7 @@ HIDDEN_TESTS = re.compile(r"^### BEGIN HIDDEN TESTS$.*?(?:^### END HIDDEN TESTS$
 # Examiners are forked from a process that has imported PyTorch and nothing of any student's: a second saved for each. One
 # thread, because a process that has started more must not fork.
 _EXAMINERS = multiprocessing.get_context("forkserver")
-_EXAMINERS.set_forkserver_preload(["attention_course.grading.examiner"])
+_EXAMINERS.set_forkserver_preload(["attention_course.grading.examiner", "attention_course.plots", "attention_course.device"])
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 

@@ -1,12 +1,13 @@
 """The sandbox around a student's kernel: bubblewrap, seccomp, and limits on the whole tree of processes.
 
-One function, :func:`command`, holds the policy: what is mounted, what is not, and how much of everything there is. The
+One function, :func:`policy`, holds the policy: what is mounted, what is not, and how much of everything there is. The
 provisioner at the end is how Jupyter starts a kernel in it.
 """
 
 import contextlib
 import os
 import shutil
+import subprocess
 import sys
 import sysconfig
 import tempfile
@@ -73,17 +74,16 @@ def missing() -> list[str]:
     return found
 
 
-def command(inner: list[str], sockets: Path, connection: Path, limits: Limits, seccomp: int) -> list[str]:
-    """The command that runs ``inner`` in the sandbox.
+def policy(sockets: Path, connection: Path, limits: Limits, seccomp: int) -> list[str]:
+    """The arguments for bubblewrap: what a kernel sees, and what it may do.
 
     Args:
-        inner: what to run.
         sockets: the folder of the kernel's sockets, the one place that is writable and shared with this side.
-        connection: the connection file in it, which the kernel may read.
+        connection: the connection file, not in that folder, which the kernel may read.
         seccomp: the file descriptor of the system-call filter.
     """
     argv = [
-        "bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+        "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
         "--uid", "65534", "--gid", "65534", "--hostname", "student", "--clearenv", "--seccomp", str(seccomp),
         "--ro-bind", "/usr", "/usr",
     ]  # fmt: skip
@@ -95,12 +95,16 @@ def command(inner: list[str], sockets: Path, connection: Path, limits: Limits, s
             argv += ["--ro-bind", str(place), str(place)]
     for name in ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "fonts", "localtime", "alternatives"):
         argv += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    for place in _interpreter():
-        argv += ["--ro-bind", place, place]
     argv += [
         "--proc", "/proc", "--dev", "/dev",
         "--size", str(limits.scratch), "--tmpfs", "/tmp",
         "--size", str(limits.scratch), "--tmpfs", HOME,
+    ]  # fmt: skip
+    for place in _interpreter():  # after /tmp and the home: a checkout may lie in either
+        argv += ["--ro-bind", place, place]
+    for place in _instructors_packages():
+        argv += ["--tmpfs", place, "--remount-ro", place]
+    argv += [
         "--bind", str(sockets), str(sockets), "--ro-bind", str(connection), str(connection),
         "--chdir", HOME,
     ]  # fmt: skip
@@ -109,23 +113,43 @@ def command(inner: list[str], sockets: Path, connection: Path, limits: Limits, s
     cache = _font_cache()
     if cache:
         argv += ["--ro-bind", str(cache), f"{HOME}/.config/matplotlib/{cache.name}"]
-    argv += ["--remount-ro", "/", "--"]
-    argv += [
+    return [*argv, "--remount-ro", "/"]
+
+
+def limited(inner: list[str], limits: Limits) -> list[str]:
+    """The command ``inner`` with the limits that hold for one process."""
+    return [
         "prlimit", f"--as={limits.address_space}", f"--fsize={limits.file_size}", f"--nofile={limits.open_files}",
-        f"--nproc={limits.processes}", "--core=0", "--",
+        f"--nproc={limits.processes}", "--core=0", "--", *inner,
     ]  # fmt: skip
-    return [*argv, *inner]
+
+
+def _descriptor(content: bytes) -> int:
+    """A file descriptor from which a child reads ``content``; the file has no name."""
+    descriptor, name = tempfile.mkstemp()
+    os.unlink(name)
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 def _interpreter() -> list[str]:
-    """The folders that Python and its packages are in, and of this repository the package alone."""
+    """The folders that Python and its packages are in, and of this repository the package and its word lists alone."""
     wanted = {sys.prefix, sys.base_prefix, sysconfig.get_paths()["purelib"], str(PACKAGE)}
+    word_lists = PACKAGE.parent / "assets" / "words"
+    wanted |= {str(word_lists)} if word_lists.is_dir() else set()
     kept: list[str] = []
     for place in sorted(str(Path(p).resolve()) for p in wanted) + sorted(wanted):
         inside = place.startswith("/usr/") or any(place == k or place.startswith(k + "/") for k in kept)
         if not inside and place != "/usr":
             kept.append(place)
     return kept
+
+
+def _instructors_packages() -> list[str]:
+    """Folders of packages that only grading uses. A kernel sees them empty: they hold example courses and answers."""
+    found = (Path(sysconfig.get_paths()["purelib"], name) for name in ("nbgrader", "nbval", "jupytext"))
+    return [str(place) for place in found if place.is_dir()]
 
 
 def _environment() -> dict[str, str]:
@@ -270,22 +294,24 @@ class SandboxProvisioner(LocalProvisioner):
         manager = self.parent
         if manager is None or manager.transport != "ipc":
             raise SandboxMissing("A sandboxed kernel has no network: its manager needs transport='ipc'.")
-        connection = Path(manager.connection_file).resolve()
-        descriptor, name = tempfile.mkstemp()
+        connection, sockets = Path(manager.connection_file).resolve(), Path(manager.ip).resolve().parent
+        if sockets in connection.parents:
+            raise SandboxMissing("The connection file of a sandboxed kernel must not lie among its sockets.")
+        limits, held = Limits(), [_descriptor(_filter())]
         try:
-            os.write(descriptor, _filter())
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            os.unlink(name)
-            argv = command(cmd, connection.parent, connection, Limits(), descriptor)
+            # What is mounted goes by a file, not by the command line, which the student can read at /proc/1/cmdline.
+            arguments = policy(sockets, connection, limits, held[0])
+            held.append(_descriptor("\0".join(arguments).encode() + b"\0"))
             # bubblewrap's own environment can be read inside, at /proc/1/environ: it gets none.
-            kwargs |= {"env": {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}, "cwd": "/", "pass_fds": (descriptor,)}
-            kwargs |= {"stdout": -3, "stderr": -3}  # DEVNULL: what a kernel says outside its channels is nobody's business
-            argv[0] = shutil.which("bwrap") or "bwrap"
-            kwargs["env"] = {}
-            info = await super().launch_kernel(argv, **kwargs)
+            kwargs |= {"env": {}, "cwd": "/", "pass_fds": tuple(held)}
+            # What a kernel says outside its channels is nobody's business.
+            kwargs |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            bwrap = shutil.which("bwrap") or "bwrap"
+            info = await super().launch_kernel([bwrap, "--args", str(held[1]), "--", *limited(cmd, limits)], **kwargs)
         finally:
-            os.close(descriptor)
-        self.watcher = Watcher(self.process.pid, connection.parent, Limits())
+            for descriptor in held:
+                os.close(descriptor)
+        self.watcher = Watcher(self.process.pid, sockets, limits)
         self.watcher.start()
         return info
 

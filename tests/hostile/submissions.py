@@ -4,8 +4,10 @@ A cheat starts from the untouched notebook and must earn nothing (or just what i
 hold of that it should not, it prints behind the word LEAK; the test looks for that word in everything the grader kept.
 """
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -31,15 +33,18 @@ RIGHT = {
 
 @dataclass
 class Submission:
-    """One edited notebook; ``earns`` names the exercises that score. ``raw`` replaces the file's bytes."""
+    """One edited notebook; ``earns`` names the exercises that score.
+
+    ``raw`` replaces the file's bytes; ``place`` is handed the file once it lies among the submissions.
+    """
 
     name: str
     group: str
     edit: Callable[[NotebookNode], Any]
     earns: tuple[str, ...]
     raw: Callable[[NotebookNode], bytes] | None = None
+    place: Callable[[Path], Any] | None = None
     graded: bool = True
-    lines: list[str] = field(default_factory=list)
 
 
 SUBMISSIONS: list[Submission] = []
@@ -511,7 +516,8 @@ for base in ('~/.local/share/jupyter', '/usr/share/jupyter', '/usr/local/share/j
 @cheat()
 def rewrite_the_connection_file(nb):
     first(nb, """import sys, os
-f = sys.argv[-1]
+f = sys.argv[sys.argv.index('-f') + 1]
+assert os.path.exists(f)
 try: open(f, 'w').write('{}'); print('LEAK wrote the connection file')
 except OSError: pass
 try: os.unlink(f); print('LEAK removed the connection file')
@@ -552,7 +558,8 @@ subprocess.Popen(['sh', '-c', 'while true; do sleep 1; done # hostile-daemon'], 
 @cheat()
 def links_in_the_shared_folder(nb):
     first(nb, """import os, sys
-folder = os.path.dirname(sys.argv[-1])
+folder = os.path.join(os.path.dirname(sys.argv[sys.argv.index('-f') + 1]), 'sockets')
+assert os.path.isdir(folder)
 for i, target in enumerate(('/etc/passwd', '/root', '/', '/proc/1/mem')):
     try: os.symlink(target, os.path.join(folder, f'link{i}'))
     except OSError: pass""")  # fmt: skip
@@ -573,6 +580,29 @@ try:
     print('LEAK', input('attention-course asks:' + base64.b64encode(json.dumps({'tree': {'dict': {'number': 0, 'args': {'list': []}, 'kwargs': {'dict': {}}}}, 'arrays': ''}).encode()).decode()))
 except Exception: pass
 return 3""")  # fmt: skip
+
+
+# Cheats: files that are not files ---------------------------------------------------------------------------------
+
+
+def _link_to_the_solution(file: Path) -> None:
+    file.unlink()
+    file.symlink_to(next(file.parents[4].glob("solutions/*/*.ipynb")))
+
+
+@_add("cheats", (), place=_link_to_the_solution, graded=False)
+def a_link_to_the_solution(nb):
+    pass
+
+
+@_add("cheats", (), place=lambda file: (file.parent / "notes.txt").symlink_to("/etc/passwd"))
+def a_link_that_comes_back_with_the_feedback(nb):
+    pass
+
+
+@_add("cheats", (), place=lambda file: (file.parent / "more").symlink_to(file.parents[4] / "solutions"))
+def a_link_to_a_folder(nb):
+    pass
 
 
 # Breakages ------------------------------------------------------------------------------------------------------------
@@ -669,7 +699,7 @@ def disk_hog_in_the_shared_folder(nb):
     solve(nb)
     in_dot_scores(
         nb,
-        "import os, sys\nfor i in range(10_000): open(os.path.join(os.path.dirname(sys.argv[-1]), str(i)), 'wb').write(bytes(1_000_000))",
+        "import os, sys\nplace = os.path.join(os.path.dirname(sys.argv[sys.argv.index('-f') + 1]), 'sockets')\nfor i in range(10_000): open(os.path.join(place, str(i)), 'wb').write(bytes(1_000_000))",
     )
 
 
@@ -791,6 +821,7 @@ SUBMISSIONS += [
     Submission("html_page", "breakages", lambda nb: None, (), raw=lambda nb: b"<!doctype html><title>Log in</title>", graded=False),
     Submission("empty_file", "breakages", lambda nb: None, (), raw=lambda nb: b"", graded=False),
     Submission("half_a_file", "breakages", lambda nb: None, (), raw=lambda nb: nbformat.writes(nb).encode()[:2000], graded=False),
+    Submission("a_pipe", "breakages", lambda nb: None, (), place=lambda file: (file.unlink(), os.mkfifo(file)), graded=False),
     Submission("binary", "breakages", lambda nb: None, (), raw=lambda nb: bytes(range(256)) * 40, graded=False),
 ]  # fmt: skip
 

@@ -22,7 +22,7 @@ from .submissions import ALL, SUBMISSIONS, Submission
 ROOT = Path(__file__).resolve().parents[2]
 LESSON = all_lessons(ROOT)[0]
 KEPT = ("setup", *(name for each in ALL for name in (each, f"test-{each}")))
-HALVES = 2
+PARTS = 3
 
 pytestmark = pytest.mark.skipif(bool(sandbox.missing()), reason=" ".join(sandbox.missing()) or "the sandbox is here")
 
@@ -50,7 +50,9 @@ class Class:
             target = root / "grading" / "submitted" / submission.name / LESSON.name / f"{LESSON.name}.ipynb"
             target.parent.mkdir(parents=True)
             target.write_bytes(text)
-        self.log = self.nbgrader("autograde", LESSON.name, "--Examine.cell_seconds=8")
+            if submission.place:
+                submission.place(target)
+        self.log = self.nbgrader("autograde", LESSON.name, "--Examine.cell_seconds=10")
         self.feedback = self.nbgrader("generate_feedback", LESSON.name)
 
     def nbgrader(self, *args: str) -> subprocess.CompletedProcess:
@@ -84,9 +86,9 @@ def classes(tmp_path_factory) -> dict[str, Class]:
             canary.bind("\0attention-canary")
             canary.listen()
         port = server.getsockname()[1]
-        parts = [SUBMISSIONS[i::HALVES] for i in range(HALVES)]
-        roots = [tmp_path_factory.mktemp(f"class{i}") for i in range(HALVES)]
-        with ThreadPoolExecutor(HALVES) as pool:
+        parts = [SUBMISSIONS[i::PARTS] for i in range(PARTS)]
+        roots = [tmp_path_factory.mktemp(f"class{i}") for i in range(PARTS)]
+        with ThreadPoolExecutor(PARTS) as pool:
             made = list(pool.map(lambda pair: Class(*pair, port), zip(roots, parts, strict=True)))
     assert _fingerprint() == before, "a submission changed a file of the grader"
     return {submission.name: one for one in made for submission in one.submissions}
@@ -147,6 +149,13 @@ def _sources(submission: Submission, one: Class) -> str:
     """What the student wrote themselves, which feedback shows of course."""
     file = one.root / "grading" / "submitted" / submission.name / LESSON.name / f"{LESSON.name}.ipynb"
     return file.read_text(encoding="utf-8")
+
+
+def test_links_come_back_to_nobody(classes):
+    for name in ("a_link_that_comes_back_with_the_feedback", "a_link_to_a_folder"):
+        for part in ("autograded", "feedback"):
+            folder = classes[name].root / "grading" / part / name / LESSON.name
+            assert {f.suffix for f in folder.rglob("*")} <= {".ipynb", ".html"}
 
 
 def test_feedback_says_which_mistake_it_was(classes):
