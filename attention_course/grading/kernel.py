@@ -59,7 +59,7 @@ class StudentKernel:
             connection_file=str(self.folder / "connection.json"),
             context=context,
         )
-        self.manager.start_kernel(cwd=str(work), env={})
+        self.manager.start_kernel(cwd=str(work), env={"ATTENTION_GRADING": "1"})
         self.client: BlockingKernelClient = self.manager.client()
         self.client.start_channels()
         try:

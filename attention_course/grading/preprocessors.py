@@ -37,7 +37,7 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 def _examine(job: str, result: str, log: str) -> None:
     with Path(log).open("w", encoding="utf-8") as file, redirect_stdout(file), redirect_stderr(file):
-        os.environ["ATTENTION_DEVICE"] = "cpu"
+        os.environ |= {"ATTENTION_DEVICE": "cpu", "ATTENTION_GRADING": "1"}
         from .examiner import examine
 
         try:

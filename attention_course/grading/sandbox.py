@@ -163,6 +163,7 @@ def _environment() -> dict[str, str]:
         "JUPYTER_PLATFORM_DIRS": "1",
         "MPLCONFIGDIR": f"{HOME}/.config/matplotlib",
         "ATTENTION_DEVICE": "cpu",
+        "ATTENTION_GRADING": "1",  # lessons that train something for a minute leave it out
         "ATTENTION_STATIC_FIGURES": "1",
         "ATTENTION_CHECK_SECONDS": os.environ.get("ATTENTION_CHECK_SECONDS", "20"),
         "OMP_NUM_THREADS": "1",
