@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from nbconvert.preprocessors import ClearMetadataPreprocessor, CSSHTMLHeaderPreprocessor
+from nbgrader.converters import GenerateAssignment
 from nbgrader.preprocessors import (
     AssignLatePenalties,
     CheckCellMetadata,
@@ -14,7 +15,7 @@ from nbgrader.preprocessors import (
 )
 
 from attention_course.grading.intake import before_autograding
-from attention_course.grading.preprocessors import Examine, HideHiddenTests, Rebuild
+from attention_course.grading.preprocessors import DropPairing, Examine, HideHiddenTests, Rebuild
 
 c = get_config()  # noqa: F821 (nbgrader defines it)
 root = Path(__file__).resolve().parent
@@ -46,6 +47,9 @@ c.CourseDirectory.ignore = [
     "cases.py",
     "mistakes.py",
 ]
+
+# nbgrader's own command writes the same bytes to course/ as `make build`.
+c.GenerateAssignment.preprocessors = [*GenerateAssignment.preprocessors.default(), DropPairing]
 
 # A stub raises one line; the `# TODO` above it says what to write.
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}

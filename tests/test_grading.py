@@ -77,6 +77,12 @@ def test_the_solution_gets_full_marks_and_a_stub_none(course, lesson):
     assert [name for name, (score, _) in none.items() if score != 0] == []
 
 
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda x: x.name)
+def test_nbgraders_own_release_is_what_the_build_makes(course, lesson):
+    place = Path("course", lesson.name, f"{lesson.name}.ipynb")
+    assert (course.root / place).read_bytes() == (ROOT / place).read_bytes()
+
+
 def test_one_bad_answer_costs_one_exercise(course):
     """A mistake, a hang and an exception in three exercises; the rest of the submission keeps its points."""
     lesson = LESSONS[0]

@@ -167,9 +167,7 @@ def released(root: Path, lessons: Iterable[Lesson]) -> Iterator[Path]:
             made = folder / lesson.name / f"{lesson.name}.ipynb"
             if run.returncode or not made.exists():
                 raise LessonError(f"nbgrader would not release {lesson.name}:\n{run.stdout}{run.stderr}")
-            notebook = _load(made)
-            notebook.metadata.pop("jupytext", None)  # pairing is for who edits the source
-            made.write_text(dump(notebook), encoding="utf-8")
+            made.write_text(dump(_load(made)), encoding="utf-8")
         yield folder
 
 

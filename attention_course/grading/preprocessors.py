@@ -155,6 +155,14 @@ class Examine(NbGraderPreprocessor):
             return {cell["id"]: [failed] for cell in cells if cell["role"] == "test"}
 
 
+class DropPairing(NbGraderPreprocessor):
+    """Takes jupytext's pairing out of a released notebook: it is for who edits the source."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
+        nb.metadata.pop("jupytext", None)
+        return nb, resources
+
+
 class HideHiddenTests(NbGraderPreprocessor):
     """Takes hidden tests out of a notebook that is about to become feedback."""
 

@@ -1,0 +1,1195 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 04 · Positional encoding
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/attention-course/attention-course/blob/main/course/04_positional_encoding/04_positional_encoding.ipynb)
+#
+# **At the end of this lesson you have proved that attention alone cannot see the order of its tokens, you own three ways to show
+# it, and you have measured what each of them is good for.** Your own functions will settle what lesson 01 left open, which noun belongs to which article:
+#
+# ![Two maps of attention weights over "The cat sat on the mat". Without positions both articles share their weight between cat and mat; with positions The finds cat and the finds mat](attachment:cover.png)
+#
+# | | |
+# |---|---|
+# | time | 90 minutes |
+# | difficulty | moderate; sines and cosines, and one rotation |
+# | builds on | lesson 01: the six tokens and the layer; lesson 02: softmax; lesson 03: where the heads stand |
+# | you will write | 5 small functions and a module, none longer than 8 lines, one counterexample and one repair |
+#
+# Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution; it
+# tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
+
+# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import subprocess
+import sys
+
+if "google.colab" in sys.modules:  # Colab has PyTorch; the course's own small package is installed here
+    package = "attention-course @ git+https://github.com/attention-course/attention-course"
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", package], check=True)
+
+import math
+
+import torch
+from torch import nn
+
+from attention_course import check, device, plots
+
+device.seed(4)
+where = device.pick()  # tables that you make from nothing belong here: torch.arange(..., device=where)
+check.start("04")
+
+# %% [markdown]
+# ## 1 · What attention cannot see
+#
+# Read these two sentences:
+#
+# > The cat sat on the mat. &emsp; The mat sat on the cat.
+#
+# The same six words, and a different world. Does the layer of lesson 01 notice? Here it is again, with the sentence's features and the two
+# matrices that were set by hand: an action asks for something alive, a relation for a surface, a pointer for a thing, a thing for an action.
+
+# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "tokens", "locked": true, "schema_version": 3, "solution": false, "task": false}
+tokens = ["The", "cat", "sat", "on", "the", "mat"]
+features = ["thing", "alive", "action", "relation", "pointer", "surface"]
+sentence = torch.tensor(
+    [
+        # thing alive action relation pointer surface
+        [0, 0, 0, 0, 1, 0],  # The
+        [1, 1, 0, 0, 0, 0],  # cat
+        [0, 0, 1, 0, 0, 0],  # sat
+        [0, 0, 0, 1, 0, 0],  # on
+        [0, 0, 0, 0, 1, 0],  # the
+        [1, 0, 0, 0, 0, 1],  # mat
+    ],
+    dtype=torch.float32,
+    device=where,
+)[None]  # (1, 6, 6): a batch of one sentence
+
+W_q, W_k = torch.zeros(6, 4), torch.zeros(6, 4)  # six features in, four channels out
+asks = {"action": "alive", "relation": "surface", "pointer": "thing", "thing": "action"}
+for channel, (who, what) in enumerate(asks.items()):
+    W_q[features.index(who), channel] = 6.0
+    W_k[features.index(what), channel] = 1.0
+
+
+def content_scores(x: torch.Tensor) -> torch.Tensor:
+    """Scaled dot-product scores of the six features. x: (B, T, 6); returns (B, T, T)."""
+    q, k = x @ W_q.to(x), x @ W_k.to(x)  # .to(x): with the dtype and on the device of x
+    return (q @ k.transpose(-2, -1)) / math.sqrt(q.shape[-1])
+
+
+def attention(x: torch.Tensor) -> torch.Tensor:
+    """The layer of lesson 01; the values are the features themselves. x: (B, T, 6); returns (B, T, 6)."""
+    return torch.softmax(content_scores(x), dim=-1) @ x
+
+
+# %%
+order = torch.tensor([0, 5, 2, 3, 4, 1], device=where)
+other = sentence[:, order]
+print("the other sentence:", " ".join(tokens[i] for i in order.tolist()))
+print(
+    "sat gets the same context in both:", torch.allclose(attention(sentence)[0, 2], attention(other)[0, 2], atol=1e-6)
+)
+
+# %% [markdown]
+# Whoever sat on whom, the verb receives the same vector. It is no weakness of these matrices. Write a sentence as a matrix $X$, one row
+# for each token, and a shuffle as a matrix $P$ that exchanges rows. What happens to attention when it is handed $P X$?
+#
+# * Every query and key is made from one token alone, so their rows are shuffled along: $PQ$ and $PK$.
+# * The scores become $(PQ)(PK)^\top = P\,(QK^\top)\,P^\top$: rows shuffled, and columns in the same way.
+# * Softmax looks at one row at a time and does not care in which order its entries stand: the weights are $P A P^\top$.
+# * The contexts are $(P A P^\top)(P V) = P\,A\,V$, because $P^\top P$ puts everything back.
+#
+# Shuffle first, or shuffle last, the outcome is the same: $f(PX) = P f(X)$. Such an $f$ is called **permutation-equivariant**. Attention
+# sees a *bag* of tokens, in which it can find and count them, not a sequence.
+#
+# An argument is good and a measurement is better. Take any model $f$, do it both ways, and see by how much the results differ:
+#
+# $$\text{gap} = \max \big|\, f(PX) - P f(X) \,\big| .$$
+#
+# By hand, with a model that does see order: each token receives the mean of itself and all tokens before it. Take three tokens with one number each,
+# $x = (2, 4, 0)$, and the shuffle that puts the last token first, so that `x[order]` with `order = [2, 0, 1]` is $(0, 2, 4)$.
+#
+# | | after the first step | after the second |
+# |---|---|---|
+# | shuffle, then the model | $(0, 2, 4)$ | $(0, 1, 2)$ |
+# | the model, then shuffle | $(2, 3, 2)$ | $(2, 2, 3)$ |
+# | difference | | $(-2, -1, -1)$ |
+#
+# The gap is 2: the largest difference, whatever its sign. A gap of 0 (up to rounding) says that this shuffle of this input made no difference to the model.
+#
+# Four models to measure:
+
+
+# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "models", "locked": true, "schema_version": 3, "solution": false, "task": false}
+def each_alone(x: torch.Tensor) -> torch.Tensor:
+    """Treats every token alone. x: (B, T, d); returns (B, T, d)."""
+    return torch.tanh(x)
+
+
+def running_mean(x: torch.Tensor) -> torch.Tensor:
+    """Gives each token the mean of itself and all tokens before it. x: (B, T, d); returns (B, T, d)."""
+    counts = torch.arange(1, x.shape[1] + 1).to(x)
+    return x.cumsum(dim=1) / counts[:, None]
+
+
+def left_neighbour(x: torch.Tensor) -> torch.Tensor:
+    """Gives each token the one on its left, and the first one the last. x: (B, T, d); returns (B, T, d)."""
+    return x.roll(1, dims=1)
+
+
+models = {
+    "attention": attention,
+    "each alone": each_alone,
+    "running mean": running_mean,
+    "left neighbour": left_neighbour,
+}
+
+# %% [markdown]
+# ### Exercise 4.1: does a model see order?
+#
+# The first line of the body is there already: a model may be given as a function, or by its name in `models`.
+
+
+# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "equivariance_gap", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def equivariance_gap(model, x: torch.Tensor, order: torch.Tensor) -> float:
+    """How much does it matter whether tokens are shuffled before or after a model?
+
+    Args:
+        model: a function from (B, T, d) to (B, T, d_out), or the name of one in `models`.
+        x: (B, T, d), the tokens.
+        order: (T,), a shuffle: place i of the shuffled sentence holds token order[i].
+
+    Returns:
+        The largest absolute difference between the two ways, as a number. 0 if the model does not see this shuffle.
+
+    Example:
+        model "running mean", x [[[2], [4], [0]]] and order [2, 0, 1] give 2.
+    """
+    model = models.get(model, model)
+    # TODO: shuffle the axis of the tokens before the model, then after it; return the largest absolute difference
+    ### BEGIN SOLUTION
+    shuffled_before = model(x[:, order])
+    shuffled_after = model(x)[:, order]
+    return (shuffled_before - shuffled_after).abs().max().item()
+    ### END SOLUTION
+
+
+# %% [markdown]
+# <details><summary>Hint 1: a nudge</summary>
+#
+# You call the model twice, once on shuffled tokens and once on the tokens as they are. The second result is not shuffled yet.
+#
+# </details>
+# <details><summary>Hint 2: the idea</summary>
+#
+# Indexing with a tensor of places shuffles an axis. The tokens stand along axis 1, so it is `x[:, order]`; `x[order]` would shuffle the batch.
+#
+# </details>
+# <details><summary>Hint 3: almost the line</summary>
+#
+# `before = model(x[:, order])`, `after = model(x)[...]`, and then `.abs()`, `.max()` and `.item()` of what lies between them.
+#
+# </details>
+
+# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-equivariance_gap", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+check.exercise("equivariance_gap", equivariance_gap)
+### BEGIN HIDDEN TESTS
+_x, _order = torch.randn(3, 7, 6), torch.randperm(7)
+for _name, _model in models.items():
+    _want = (_model(_x[:, _order]) - _model(_x)[:, _order]).abs().max().item()
+    assert abs(float(equivariance_gap(_name, _x, _order)) - _want) < 1e-4, _name
+assert float(equivariance_gap("attention", _x, _order)) < 1e-4  # a set has no order
+assert (
+    float(equivariance_gap("left neighbour", _x, torch.arange(7).roll(1))) < 1e-5
+)  # moving all on is no shuffle to it
+assert float(equivariance_gap("running mean", _x, torch.arange(7).flip(0))) > 1e-3
+assert float(equivariance_gap("running mean", _x, torch.arange(7))) < 1e-5  # nothing was shuffled
+assert check.unchanged(equivariance_gap, "running mean", _x, _order)
+### END HIDDEN TESTS
+
+# %%
+for name in models:
+    print(f"{name:14} gap {equivariance_gap(name, sentence, order):.2f}")
+
+# %% [markdown]
+# Attention is as blind to order as the model that treats each token alone. Several heads do not help: each of them is equivariant, and so are they together.
+# If order is to count, it has to be put into the numbers. The rest of this lesson is about how.
+#
+# ## 2 · A clock with many hands
+#
+# What vector should say "I am at place $p$"?
+#
+# * **The number $p$ itself?** At place 5000 it is 5000, and drowns every feature.
+# * **The fraction $p / T$?** Bounded, but the same word in the same place gets another number as soon as the sentence grows.
+# * **Binary digits?** 3 is `011` and 4 is `100`. Bounded, all different, and they work for any length. The last digit flips at every step, the one before at
+#   every second step, and so on. But from 3 to 4 *all* digits jump, while from 4 to 5 only one does.
+#
+# The third idea is nearly right; its jumps are the trouble. A clock has none. Its hands turn at different speeds, like the digits, but smoothly: the
+# second hand tells moments apart, the hour hand tells mornings from evenings. So use **hands**. A hand that turns by the angle $\omega$ (omega) at each step stands
+# at the angle $p\,\omega$ at place $p$, and its tip has the coordinates $\sin(p\,\omega)$ and $\cos(p\,\omega)$: two numbers for each hand.
+#
+# With $d$ numbers there are $d/2$ hands. Number them $i = 0, 1, 2, \dots$ and let their speeds fall from 1 towards $1/10\,000$, each by the same
+# factor. This is the **sinusoidal encoding** of the first transformer:
+#
+# $$\mathrm{PE}[p,\, 2i] = \sin(p\,\omega_i), \qquad \mathrm{PE}[p,\, 2i + 1] = \cos(p\,\omega_i), \qquad \omega_i = 10\,000^{-2i/d} .$$
+#
+# Sines stand in the even columns and cosines in the odd ones. By hand, with $d = 4$: hand 0 has $\omega_0 = 10\,000^0 = 1$, hand 1 has
+# $\omega_1 = 10\,000^{-2/4} = 0.01$.
+#
+# | $p$ | $\sin p$ | $\cos p$ | $\sin 0.01 p$ | $\cos 0.01 p$ |
+# |---|---|---|---|---|
+# | 0 | 0.00 | 1.00 | 0.00 | 1.00 |
+# | 1 | 0.84 | 0.54 | 0.01 | 1.00 |
+# | 2 | 0.91 | −0.42 | 0.02 | 1.00 |
+# | 3 | 0.14 | −0.99 | 0.03 | 1.00 |
+#
+# **And if $d$ is odd?** Then the last hand has room for its sine only, and its cosine is cut off. With $d = 3$ the columns are $\sin p$, $\cos p$ and
+# $\sin(p \cdot 10\,000^{-2/3})$.
+#
+# ### Exercise 4.2: the sinusoidal table
+#
+# Nothing is passed in whose device you could follow, so make the table on the lesson's own device, `where`.
+
+
+# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "sinusoidal", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def sinusoidal(T: int, d: int) -> torch.Tensor:
+    """The sinusoidal encoding of the places 0, 1, ..., T - 1.
+
+    Args:
+        T: how many places.
+        d: how many numbers for each; may be odd, and then the last cosine is left out.
+
+    Returns:
+        (T, d), sines in the even columns and cosines in the odd ones, as float32 on the device `where`.
+
+    Example:
+        sinusoidal(2, 4) is [[0, 1, 0, 1], [0.8415, 0.5403, 0.0100, 1.0000]].
+    """
+    # TODO: the places times the rates give the angles; their sines and cosines fill every other column
+    ### BEGIN SOLUTION
+    rates = 10000.0 ** (-torch.arange(0, d, 2, device=where) / d)  # (d / 2,), rounded up
+    angles = torch.arange(T, device=where)[:, None] * rates  # (T, 1) * (d / 2,)
+    table = torch.zeros(T, d, device=where)
+    table[:, 0::2] = torch.sin(angles)
+    table[:, 1::2] = torch.cos(angles[:, : d // 2])
+    return table
+    ### END SOLUTION
+
+
+# %% [markdown]
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Make a table of angles first: one row for each place, one column for each hand. Sine and cosine of that table are all you need.
+#
+# </details>
+# <details><summary>Hint 2: the idea</summary>
+#
+# `torch.arange(0, d, 2)` is 0, 2, 4, …: these are the numbers $2i$ of the exponent already. A column of places `[:, None]` times a row of rates
+# gives the angles. `table[:, 0::2]` are the even columns, `table[:, 1::2]` the odd ones; if $d$ is odd there is one odd column fewer.
+#
+# </details>
+# <details><summary>Hint 3: almost the line</summary>
+#
+# `rates = 10000.0 ** (-torch.arange(0, d, 2, device=where) / ...)`, `angles = torch.arange(T, device=where)[:, None] * ...`, a table of zeros, then
+# `table[:, 0::2] = ...` and `table[:, 1::2] = torch.cos(angles[:, : ...])`
+#
+# </details>
+
+# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-sinusoidal", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check.exercise("sinusoidal", sinusoidal)
+### BEGIN HIDDEN TESTS
+for _T, _d in ((9, 6), (5, 7), (1, 4), (12, 1), (40, 30), (3, 11)):
+    _got, _p = sinusoidal(_T, _d).cpu(), torch.arange(_T, dtype=torch.float64)
+    assert tuple(_got.shape) == (_T, _d)
+    for _column in range(_d):  # one column at a time, by the formula
+        _angle = _p * 10000.0 ** (-(_column - _column % 2) / _d)
+        _want = torch.cos(_angle) if _column % 2 else torch.sin(_angle)
+        torch.testing.assert_close(_got[:, _column].double(), _want, rtol=1e-3, atol=1e-4)
+_T, _d = int(torch.randint(20, 40, ())), 2 * int(torch.randint(5, 15, ()))
+_got = sinusoidal(_T, _d).cpu()
+torch.testing.assert_close(_got.pow(2).sum(-1), torch.full((_T,), _d / 2), rtol=1e-3, atol=1e-3)  # all equally long
+_products = _got @ _got.T
+torch.testing.assert_close(_products[1:, 1:], _products[:-1, :-1], rtol=1e-3, atol=2e-3)  # only the difference counts
+torch.testing.assert_close(sinusoidal(50, _d).cpu()[:_T], _got, rtol=1e-3, atol=1e-4)  # the length changes nothing
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Look at the whole table, for twelve places and sixteen numbers each.
+
+# %%
+plots.heatmap(
+    sinusoidal(12, 16),
+    rows=[str(p) for p in range(12)],
+    columns=[str(c) for c in range(16)],
+    ylabel="position",
+    xlabel="dimension (even: sine, odd: cosine)",
+    title="Left columns flicker from place to place, right columns hardly move",
+    alt="Heatmap of the sinusoidal encoding, 12 positions by 16 dimensions. Dimensions 0 and 1 change sign every few "
+    "positions; from dimension 8 on, sines stay near 0 and cosines near 1.",
+    numbers=False,
+    diverging=True,
+)
+
+# %% [markdown]
+# And some of its columns over a longer stretch. All four are sines; only their speeds differ.
+
+# %%
+table = sinusoidal(49, 16)
+plots.lines(
+    list(range(49)),
+    {f"dimension {c}": table[:, c] for c in (0, 2, 4, 8)},
+    xlabel="position",
+    ylabel="value of the dimension",
+    title="Each pair of dimensions is a hand with a speed of its own",
+    alt="Four sine columns of the sinusoidal encoding with 16 dimensions, over 49 positions. Dimension 0 turns once in 6 "
+    "positions, dimension 2 once in 20, dimension 4 once in 63, and dimension 8 rises slowly to about 0.46.",
+)
+
+# %% [markdown]
+# Dimension 0 comes round every $2\pi \approx 6.3$ places. On its own it would take place 6 for place 0. The slower hands tell these two apart, as the
+# hour hand tells 3:15 from 4:15.
+#
+# ## 3 · Near places look alike
+#
+# How alike are two places $p$ and $r$? Take the dot product of their vectors. One hand contributes
+#
+# $$\sin(p\,\omega) \sin(r\,\omega) + \cos(p\,\omega) \cos(r\,\omega) = \cos\big((p - r)\,\omega\big) ,$$
+#
+# and all hands together, for even $d$, contribute
+#
+# $$\mathrm{PE}[p] \cdot \mathrm{PE}[r] = \sum_i \cos\big((p - r)\,\omega_i\big) .$$
+#
+# Two things to see. For $p = r$ every cosine is 1, and the sum is $d/2$: all vectors have the same length. And the product depends on $p - r$ **alone**: places 2 and 5 are
+# exactly as alike as places 40 and 43.
+#
+# By hand, with the table above, places 1 and 3: $0.84 \cdot 0.14 + 0.54 \cdot (-0.99) + 0.01 \cdot 0.03 + 1 \cdot 1 \approx 0.58$. The formula says
+# $\cos 2 + \cos 0.02 \approx -0.42 + 1.00 = 0.58$.
+#
+# So the matrix of all products, $\mathrm{PE}\,\mathrm{PE}^\top$, is constant along its diagonals. Divide it by $d/2$, so that 1 means "the same place", and
+# move the slider over the number of dimensions (where no slider can be shown, two of its settings stand in for it). White stands for
+# 0 and for everything below it.
+
+
+# %%
+def likeness(d: int) -> torch.Tensor:
+    """How alike 13 places are, with d numbers each; 1 is the same place. Returns (13, 13)."""
+    table = sinusoidal(13, d)
+    return table @ table.T / (d / 2)
+
+
+places = [str(p) for p in range(13)]
+
+
+def at_dimension(d: int) -> None:
+    """Draw how alike 13 places are with d numbers each."""
+    plots.heatmap(
+        likeness(d),
+        rows=places,
+        columns=places,
+        ylabel="position p",
+        xlabel="position r",
+        title=f"d = {d}: places 0 and 1 are alike by {likeness(d)[0, 1]:.2f}, places 0 and 6 by {likeness(d)[0, 6]:.2f}",
+        alt=f"Products of the encodings of 13 positions with {d} dimensions, divided by {d // 2}.",
+        numbers=False,
+    )
+
+
+def few_and_many_dimensions() -> None:
+    """The picture in place of the slider: one hand, and 32 hands."""
+    plots.small_multiples(
+        [likeness(2), likeness(64)],
+        titles=["d = 2: one hand", "d = 64: 32 hands"],
+        rows=places,
+        columns=places,
+        ylabel="position p",
+        xlabel="position r",
+        title="One hand takes place 6 for place 0; many hands leave a single band along the diagonal",
+        alt="Two maps of how alike 13 positions are. With 2 dimensions there are three stripes: the diagonal, and one at a "
+        "distance of 6 on each side, nearly as strong. With 64 dimensions one band runs along the diagonal: 1.00 on "
+        "it, 0.97 beside it, 0.74 at a distance of 6.",
+    )
+
+
+plots.interactive(at_dimension, name="dimensions d", options=[2, 4, 8, 16, 32, 64, 128], still=few_and_many_dimensions)
+
+# %% [markdown]
+# With one hand, the picture repeats every six places. With many, all of them agree on the diagonal, and away from it they point in different directions, the fast ones first. So the false
+# stripes fade and the **diagonal band** stays; the slow hands, which have hardly moved, keep far places somewhat alike. A layer whose queries and keys are these vectors prefers its
+# surroundings, without a single learned number.
+#
+# ## 4 · One matrix for "three places on"
+#
+# A head that looks for the *next* word needs more than "near me": from place $p$ it must find place $p + 1$, whatever $p$ is. A query is a linear map of the
+# token. Is there one matrix $M$ that turns $\mathrm{PE}[p]$ into $\mathrm{PE}[p + k]$, **the same for every $p$**?
+#
+# For one hand, going on by $k$ places means turning it by the angle $k\,\omega$. The addition theorems say so in numbers:
+#
+# $$\begin{pmatrix} \sin((p + k)\,\omega) \\ \cos((p + k)\,\omega) \end{pmatrix} =
+# \begin{pmatrix} \cos k\omega & \sin k\omega \\ -\sin k\omega & \cos k\omega \end{pmatrix}
+# \begin{pmatrix} \sin p\,\omega \\ \cos p\,\omega \end{pmatrix} .$$
+#
+# There is no $p$ in the matrix. By hand, with $\omega = 1$, from place 0 to place 1: the vector $(0, 1)$ becomes $(\sin 1, \cos 1) \approx (0.84, 0.54)$, which is row 1 of the table
+# in section 2.
+#
+# For $d$ numbers, put one such block for each hand along the diagonal, with its own $\omega_i$, and zeros elsewhere:
+#
+# $$M_k = \begin{pmatrix} \cos k\omega_0 & \sin k\omega_0 & 0 & 0 \\ -\sin k\omega_0 & \cos k\omega_0 & 0 & 0 \\ 0 & 0 & \cos k\omega_1 & \sin k\omega_1 \\ 0 & 0 & -\sin k\omega_1 & \cos k\omega_1 \end{pmatrix} \qquad (d = 4) .$$
+#
+# ### Exercise 4.3: the shift matrix
+
+
+# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "shift_matrix", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def shift_matrix(k: int, d: int) -> torch.Tensor:
+    """The matrix M with PE[p + k] = M PE[p] for every place p.
+
+    Args:
+        k: how many places on; a negative k goes back.
+        d: how many numbers each place has; even.
+
+    Returns:
+        (d, d), as float32 on the device `where`.
+
+    Example:
+        shift_matrix(1, 2) is [[0.5403, 0.8415], [-0.8415, 0.5403]].
+    """
+    # TODO: the angle k times its rate for each hand; cosines on the diagonal, sines beside it
+    ### BEGIN SOLUTION
+    angles = k * 10000.0 ** (-torch.arange(0, d, 2, device=where) / d)  # (d / 2,), one for each hand
+    M = torch.zeros(d, d, device=where)
+    M[0::2, 0::2] = M[1::2, 1::2] = torch.diag(torch.cos(angles))
+    M[0::2, 1::2] = torch.diag(torch.sin(angles))
+    M[1::2, 0::2] = -torch.diag(torch.sin(angles))
+    return M
+    ### END SOLUTION
+
+
+# %% [markdown]
+# <details><summary>Hint 1: a nudge</summary>
+#
+# The rates are those of exercise 4.2; each hand now has one angle, $k\,\omega_i$. Where in $M_k$ do the cosines stand, and where the sines?
+#
+# </details>
+# <details><summary>Hint 2: the idea</summary>
+#
+# Take only the even rows and even columns of $M_k$: they form a diagonal matrix of cosines, one for each hand. `M[0::2, 0::2]` is that part, and `torch.diag(v)`
+# makes a diagonal matrix of a vector. The other three parts are alike.
+#
+# </details>
+# <details><summary>Hint 3: almost the line</summary>
+#
+# `M[0::2, 0::2] = torch.diag(torch.cos(angles))`, and likewise `M[1::2, 1::2]`, `M[0::2, 1::2]` and `M[1::2, 0::2]`. One of the four has a minus sign.
+#
+# </details>
+
+# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-shift_matrix", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+check.exercise("shift_matrix", shift_matrix)
+### BEGIN HIDDEN TESTS
+for _d in (2, 6, 10):
+    _rates = torch.tensor([10000.0 ** (-2 * _i / _d) for _i in range(_d // 2)], dtype=torch.float64)
+    _angles = torch.arange(-20, 40, dtype=torch.float64)[:, None] * _rates
+    _table = torch.stack([_angles.sin(), _angles.cos()], dim=-1).flatten(1)  # places -20 to 39
+    for _k in (0, 1, -3, int(torch.randint(4, 20, ()))):
+        _M = shift_matrix(_k, _d).cpu().double()
+        torch.testing.assert_close(_table[20:40] @ _M.T, _table[20 + _k : 40 + _k], rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(_M @ _M.T, torch.eye(_d, dtype=torch.float64), rtol=1e-3, atol=1e-4)  # lengths stay
+        torch.testing.assert_close(shift_matrix(-_k, _d).cpu().double(), _M.T, rtol=1e-3, atol=1e-4)  # and back
+_a, _b = int(torch.randint(1, 9, ())), int(torch.randint(1, 9, ()))
+torch.testing.assert_close(  # first a places on, then b
+    shift_matrix(_b, 8).cpu() @ shift_matrix(_a, 8).cpu(), shift_matrix(_a + _b, 8).cpu(), rtol=1e-3, atol=1e-4
+)
+### END HIDDEN TESTS
+
+# %%
+table = sinusoidal(13, 64)
+asked = table @ shift_matrix(3, 64).T  # row p: M PE[p], the place that p asks for
+plots.heatmap(
+    asked @ table.T / 32,
+    rows=places,
+    columns=places,
+    ylabel="position that asks",
+    xlabel="position that is asked for",
+    title="Through the shift matrix for 3, every place asks for the one three places on",
+    alt="Map of the products of shifted and plain encodings, 13 by 13 positions. The band of ones runs three places to "
+    "the right of the diagonal.",
+    numbers=False,
+)
+print("the strongest place for each:", (asked @ table.T).argmax(dim=1).tolist()[:10])
+
+# %% [markdown]
+# The band has moved by three places. To look $k$ places on, a head has to learn **one** matrix, and it works at every place of every sentence.
+#
+# ## 5 · Adding positions to tokens
+#
+# How do tokens get their places? The transformer does the plainest thing: it **adds** the table to them, before the first layer.
+#
+# $$x'_p = x_p + \mathrm{PE}[p] .$$
+#
+# Concatenating would make every vector longer. Does adding not spoil the features? Write out what a bilinear score makes of two sums:
+#
+# $$(x_p + \mathrm{PE}[p])^\top W\,(x_r + \mathrm{PE}[r]) = \underbrace{x_p^\top W x_r}_{\text{what, what}} + \underbrace{x_p^\top W\,\mathrm{PE}[r]}_{\text{what, where}} + \underbrace{\mathrm{PE}[p]^\top W x_r}_{\text{where, what}} + \underbrace{\mathrm{PE}[p]^\top W\,\mathrm{PE}[r]}_{\text{where, where}} .$$
+#
+# All four questions are there, and training decides how much each of them counts. In a space of hundreds of dimensions there is room to keep features and places apart.
+#
+# In code: the table is made once, long enough for the longest sentence, and a batch of sentences takes as many rows from it as it has tokens. Every sentence of the batch gets the same rows. By hand: a batch
+# of one sentence of two tokens, $(1, 1)$ and $(2, 2)$, and a table of three rows, $(0, 1)$, $(5, 6)$ and $(7, 8)$, give $(1, 2)$ and $(7, 8)$.
+#
+# ### Exercise 4.4: add them
+
+
+# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "add_positions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def add_positions(x: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+    """Add to every token the row of the table that belongs to its place.
+
+    Args:
+        x: (B, T, d), a batch of sentences.
+        table: (T_max, d), one row for each place, with T_max at least T.
+
+    Returns:
+        (B, T, d); the first token of every sentence got row 0. x itself is left as it is.
+
+    Example:
+        x [[[1, 1], [2, 2]]] and table [[0, 1], [5, 6], [7, 8]] give [[[1, 2], [7, 8]]].
+    """
+    # TODO: as many rows of the table as there are tokens, added to x
+    ### BEGIN SOLUTION
+    return x + table[: x.shape[1]]  # (B, T, d) + (T, d)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# <details><summary>Hint 1: a nudge</summary>
+#
+# `x.shape` is `(B, T, d)`. Which of the three says how many rows you need?
+#
+# </details>
+# <details><summary>Hint 2: the idea</summary>
+#
+# `(B, T, d) + (T, d)` works as it stands: PyTorch lines axes up from the right and repeats the smaller tensor for each sentence.
+#
+# </details>
+# <details><summary>Hint 3: almost the line</summary>
+#
+# `return x + table[: x.shape[...]]`
+#
+# </details>
+
+# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-add_positions", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+check.exercise("add_positions", add_positions)
+### BEGIN HIDDEN TESTS
+for _B, _T, _d, _most in ((2, 5, 3, 8), (1, 4, 6, 4), (4, 2, 7, 9), (3, 1, 5, 2)):
+    _x, _table = torch.randn(_B, _T, _d), torch.randn(_most, _d)
+    _want = torch.stack([torch.stack([_x[_b, _t] + _table[_t] for _t in range(_T)]) for _b in range(_B)])
+    torch.testing.assert_close(add_positions(_x, _table), _want, rtol=1e-4, atol=1e-5)
+    assert check.unchanged(add_positions, _x, _table)
+assert all(g is not None for g in check.gradients(add_positions, _x, _table))  # a table may be learned
+_x, _table = torch.randn(3, 5, 4), torch.randn(7, 4)
+torch.testing.assert_close(add_positions(_x[:, :2], _table), add_positions(_x, _table)[:, :2])  # length changes nothing
+torch.testing.assert_close(add_positions(_x[1:2], _table), add_positions(_x, _table)[1:2])  # nor do the neighbours
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Now settle the matter that lesson 01 left open. "The" and "the" are the same token, both ask for a thing, and the layer gave both nouns the same weight. What
+# both articles *want* is the thing just to their right.
+#
+# So that every number can be followed, keep features and places apart: features in the first 6 dimensions, places in 16 more. To the scores of the features
+# comes one term, "where, where", with the shift matrix for one place on. It is largest, $d/2 = 8$, exactly one place to the right. By hand, for "The": "cat" scores $3 + 8 = 11$; "mat", four
+# places beyond, scores $3 + 5.6 = 8.6$. A lead of 2.4 is $e^{2.4} \approx 11$ times the weight.
+
+# %% tags=["cover"]
+table = torch.cat([torch.zeros(6, 6, device=where), sinusoidal(6, 16)], dim=1)  # (6, 22): no places among the features
+
+
+def weights_with_positions(x: torch.Tensor) -> torch.Tensor:
+    """Attention weights that look for content and one place to the right. x: (B, T, 6); returns (B, T, T)."""
+    empty = torch.zeros(*x.shape[:2], 16, device=x.device)  # room for the places
+    placed = add_positions(torch.cat([x, empty], dim=-1), table)  # (B, T, 22)
+    what, place = placed[..., :6], placed[..., 6:]
+    asked = place @ shift_matrix(1, 16).T  # the place one to the right
+    return torch.softmax(content_scores(what) + asked @ place.transpose(-2, -1), dim=-1)
+
+
+plots.small_multiples(
+    [torch.softmax(content_scores(sentence), dim=-1)[0], weights_with_positions(sentence)[0]],
+    titles=["features alone", "features and places"],
+    rows=tokens,
+    columns=tokens,
+    numbers=True,
+    title="With places, The finds cat and the finds mat",
+    alt="Two maps of attention weights over The cat sat on the mat. By features alone, The and the both give 0.45 to cat and "
+    "0.45 to mat. With places added, The gives 0.86 to cat and 0.08 to mat, the gives 0.08 to cat and 0.88 to mat; "
+    "sat still gives most, 0.61, to cat, and on gives 0.86 to mat.",
+)
+
+# %% [markdown]
+# The two rows that were equal are equal no more. The verb pays a little: one place to its right stands "on", which now draws 0.16. With several
+# heads, one could look for content and another for places. And the sentence about the mat that sat on the cat?
+
+
+# %%
+def attention_with_positions(x: torch.Tensor) -> torch.Tensor:
+    """The layer of section 1, with places. x: (B, T, 6); returns (B, T, 6)."""
+    return weights_with_positions(x) @ x
+
+
+print(f"gap without positions {equivariance_gap(attention, sentence, order):.2f}")
+print(f"gap with positions    {equivariance_gap(attention_with_positions, sentence, order):.2f}")
+
+# %% [markdown]
+# ## 6 · Or learn them
+#
+# Why compute the table, if it can be a parameter like any other? Start with random numbers and let training find what each place should say. BERT and GPT-2 do so. A
+# learned table is an **embedding** of the place: `nn.Embedding(n, d)` holds a matrix `weight` of `n` rows and `d` columns, and looks rows up.
+#
+# ### Exercise 4.5: learned positions
+
+
+# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "LearnedPositions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class LearnedPositions(nn.Module):
+    """Adds a learned vector to every token, one for each place.
+
+    Args:
+        max_length: for how many places there is a vector. d_model: entries of each token.
+
+    The vectors are the rows of an nn.Embedding called table.
+    """
+
+    def __init__(self, max_length: int, d_model: int):
+        super().__init__()
+        # TODO: make self.table, an nn.Embedding with one row for each place
+        ### BEGIN SOLUTION
+        self.table = nn.Embedding(max_length, d_model)
+        ### END SOLUTION
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Add the vectors of the places 0, 1, ..., T - 1.
+
+        Args:
+            x: (B, T, d_model), with T at most max_length; a longer sentence is an error.
+
+        Returns:
+            (B, T, d_model).
+        """
+        # TODO: add the first T rows of the table to x
+        ### BEGIN SOLUTION
+        places = torch.arange(x.shape[1], device=x.device)  # (T,)
+        return x + self.table(places)  # (B, T, d_model) + (T, d_model)
+        ### END SOLUTION
+
+
+# %% [markdown]
+# <details><summary>Hint 1: a nudge</summary>
+#
+# One line in `__init__`, one or two in `forward`. It is exercise 4.4 with a table of its own.
+#
+# </details>
+# <details><summary>Hint 2: the idea</summary>
+#
+# `self.table(places)` looks up the rows named by a tensor of whole numbers, and `torch.arange(T, device=x.device)` is 0, 1, …, T − 1. The matrix itself is
+# `self.table.weight`.
+#
+# </details>
+# <details><summary>Hint 3: almost the line</summary>
+#
+# `self.table = nn.Embedding(..., ...)`, and in `forward`: `return x + self.table(torch.arange(..., device=x.device))`
+#
+# </details>
+
+# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-LearnedPositions", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+check.exercise("LearnedPositions", LearnedPositions)
+### BEGIN HIDDEN TESTS
+_layer = LearnedPositions(7, 5)
+assert check.parameters(_layer) == {"table.weight": (7, 5)}
+_weight = torch.randn(7, 5)
+_layer.load_state_dict({"table.weight": _weight})
+for _B, _T in ((2, 4), (3, 7), (1, 3), (4, 1), (7, 2)):
+    _x = torch.randn(_B, _T, 5)
+    _want = torch.stack([_x[:, _t] + _weight[_t] for _t in range(_T)], dim=1)
+    torch.testing.assert_close(_layer(_x).detach(), _want, rtol=1e-4, atol=1e-5)
+_layer.load_state_dict({"table.weight": torch.zeros(7, 5)})
+torch.testing.assert_close(_layer(_x).detach(), _x)  # places that say nothing change nothing
+try:
+    _refused = not bool(_layer(torch.randn(2, 8, 5)).shape)
+except Exception:
+    _refused = True
+assert _refused, "a sentence of 8 tokens fits a table of 7 places"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# A learned table costs `max_length · d_model` parameters, and it has an end: for place 513 of a table of 512 rows there is nothing. It also has to learn every place by itself.
+# Nothing ties row 7 to row 8, and a row that no training sentence reached keeps its random numbers. We shall see both in section 9.
+#
+# ## 7 · Or turn queries and keys
+#
+# What a score should depend on is usually not the places but the *distance*: "the word before", not "word 17". Adding a table gives four terms, and even "where, where" depends on both
+# places, unless $W$ happens to be made of shift matrices. Can a score be built that cannot help depending on the distance alone?
+#
+# Back to the hands. Let the numbers of a query be hands too: take them in pairs, $(x_0, x_1)$, $(x_2, x_3)$, and so on, and **turn** pair $i$ by the angle $p\,\omega_i$ when the query
+# stands at place $p$:
+#
+# $$\begin{pmatrix} x'_{2i} \\ x'_{2i+1} \end{pmatrix} = \begin{pmatrix} \cos p\,\omega_i & -\sin p\,\omega_i \\ \sin p\,\omega_i & \cos p\,\omega_i \end{pmatrix} \begin{pmatrix} x_{2i} \\ x_{2i+1} \end{pmatrix} .$$
+#
+# Turn the keys in the same way, each by its own place. Look at one pair: its share of the dot product depends on two lengths and the angle between. Turning changes no length, and if the query's pair turned
+# by $p\,\omega$ and the key's by $r\,\omega$, the angle between them has changed by $(r - p)\,\omega$. So the score depends on the two vectors and on $r - p$, and on nothing else. This is the **rotary
+# position embedding**, RoPE.
+#
+# By hand, with $d = 2$, so $\omega = 1$, and $q = k = (1, 0)$. Turned by $p$, the vector is $(\cos p, \sin p)$.
+#
+# | query at | key at | turned query | turned key | score |
+# |---|---|---|---|---|
+# | 0 | 1 | $(1, 0)$ | $(0.54, 0.84)$ | 0.54 |
+# | 1 | 2 | $(0.54, 0.84)$ | $(-0.42, 0.91)$ | $-0.23 + 0.76 \approx 0.54$ |
+# | 0 | 2 | $(1, 0)$ | $(-0.42, 0.91)$ | $-0.42$ |
+#
+# A distance of 1 gives $\cos 1 \approx 0.54$ wherever the pair stands. Nothing is added to the tokens, and values are not turned: places enter through the scores alone, anew in every layer.
+#
+# ### Exercise 4.6: rotary positions
+#
+# The places are passed in, because a sentence does not always begin at 0 (when a model writes word by word, it asks for one place at a time). There may be heads as well: `x` is `(B, T, d)` or `(B, H, T, d)`.
+
+
+# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "rope", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def rope(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Turn every pair of entries by the place of its token: rotary position embedding (Su et al., 2021).
+
+    Args:
+        x: (..., T, d), queries or keys, with d even. Entries 2i and 2i + 1 form pair i.
+        positions: (T,), the place of each token.
+
+    Returns:
+        (..., T, d), each pair i turned by the angle positions · 10000^(-2i/d), from the first axis towards the second.
+
+    Example:
+        x [[1, 0]] at positions [1] gives [[0.5403, 0.8415]].
+    """
+    # TODO: angles (T, d / 2); the even and the odd entries of x; turn them; put them back in turns
+    ### BEGIN SOLUTION
+    d = x.shape[-1]
+    rates = 10000.0 ** (-torch.arange(0, d, 2, dtype=x.dtype, device=x.device) / d)
+    angles = positions[:, None] * rates  # (T, d / 2)
+    even, odd = x[..., 0::2], x[..., 1::2]  # (..., T, d / 2)
+    turned_even = even * torch.cos(angles) - odd * torch.sin(angles)
+    turned_odd = even * torch.sin(angles) + odd * torch.cos(angles)
+    return torch.stack([turned_even, turned_odd], dim=-1).flatten(-2)  # (..., T, d / 2, 2), then (..., T, d)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Angles as in exercise 4.2, with `positions` in place of `torch.arange(T)`. Then two lines of arithmetic, the two rows of the matrix above, for all pairs at once.
+#
+# </details>
+# <details><summary>Hint 2: the idea</summary>
+#
+# `x[..., 0::2]` are the first entries of all pairs and `x[..., 1::2]` the second ones, both `(..., T, d / 2)`. Angles of shape `(T, d / 2)` line up with them, heads or no heads. Compute *both* new
+# halves before you put them together: `torch.stack([a, b], dim=-1)` makes pairs, and `.flatten(-2)` strings them together.
+#
+# </details>
+# <details><summary>Hint 3: almost the line</summary>
+#
+# Name the halves `even` and `odd`, then `new_even = even * torch.cos(angles) - ...`, `new_odd = even * torch.sin(angles) + ...`, and
+# `torch.stack([...], dim=-1).flatten(-2)`.
+#
+# </details>
+
+# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-rope", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check.exercise("rope", rope)
+### BEGIN HIDDEN TESTS
+_q, _k = torch.randn(2, 3, 5, 8, dtype=torch.float64), torch.randn(2, 3, 7, 8, dtype=torch.float64)
+_pq, _pk = torch.randint(0, 30, (5,)), torch.randint(0, 30, (7,))
+_pairs = torch.view_as_complex(_q.reshape(2, 3, 5, 4, 2).contiguous())  # turning is multiplying by a complex number
+_angles = _pq[:, None].double() * torch.tensor([10000.0 ** (-_i / 4) for _i in range(4)], dtype=torch.float64)
+_want = torch.view_as_real(_pairs * torch.polar(torch.ones_like(_angles), _angles)).flatten(-2)
+torch.testing.assert_close(rope(_q, _pq), _want, rtol=1e-3, atol=1e-4)
+_scores = rope(_q, _pq) @ rope(_k, _pk).mT
+_later = rope(_q, _pq + 11) @ rope(_k, _pk + 11).mT  # the whole sentence further on: the same scores
+torch.testing.assert_close(_later, _scores, rtol=1e-3, atol=1e-3)
+torch.testing.assert_close(rope(_q, _pq).norm(dim=-1), _q.norm(dim=-1), rtol=1e-3, atol=1e-4)  # no length changes
+torch.testing.assert_close(rope(_q, torch.zeros(5)), _q, rtol=1e-3, atol=1e-4)
+torch.testing.assert_close(rope(rope(_q, _pq), -_pq), _q, rtol=1e-3, atol=1e-4)  # there and back
+_x = torch.randn(4, 9, 6)
+torch.testing.assert_close(
+    rope(_x[:, 3:5], torch.arange(3, 5)), rope(_x, torch.arange(9))[:, 3:5], rtol=1e-3, atol=1e-4
+)
+assert check.unchanged(rope, _x, torch.arange(9))
+assert check.gradients(rope, _x, torch.arange(9))[0] is not None
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Is the promise kept? Give all of twelve tokens the *same* content, so that only their places differ, and compare the scores: first with the table added and a random $W_q$ and $W_k$, then with the same
+# matrices and RoPE in place of the table.
+
+# %%
+content, W_one, W_two = device.randn(16, seed=1), device.randn(16, 16, seed=2) / 4, device.randn(16, 16, seed=3) / 4
+twelve = torch.arange(12, device=where)
+placed = content + sinusoidal(12, 16)  # (12, 16)
+alike = content.expand(12, 16)
+by_adding = (placed @ W_one) @ (placed @ W_two).T / 4
+by_turning = rope(alike @ W_one, twelve) @ rope(alike @ W_two, twelve).T / 4
+
+
+def unevenness(scores: torch.Tensor) -> float:
+    """By how much do scores at the same distance differ, at most?"""
+    diagonals = [scores.diagonal(offset) for offset in range(1 - len(scores), len(scores))]
+    return max((d.max() - d.min()).item() for d in diagonals)
+
+
+print(f"largest difference at one distance: added {unevenness(by_adding):.1f}, turned {unevenness(by_turning):.1f}")
+plots.small_multiples(
+    [by_adding, by_turning],
+    titles=["table added to the tokens", "queries and keys turned"],
+    rows=[str(p) for p in range(12)],
+    columns=[str(p) for p in range(12)],
+    ylabel="position of the query",
+    xlabel="position of the key",
+    title="With RoPE every diagonal is constant: between equal tokens, only the distance counts",
+    alt="Two maps of scores between 12 tokens of equal content. With the table added, the scores form an irregular "
+    "pattern. With rotary positions every diagonal has one colour.",
+    diverging=True,
+)
+
+# %% [markdown]
+# In the code of published models, RoPE comes in two layouts: pairs of neighbours, as here and in the paper, or entry $i$ paired with entry $i + d/2$. Either is right if it is used throughout; weights trained with
+# one do not work with the other.
+#
+# You have built this rotation before. The shift matrix turned a hand by $k\,\omega_i$ as well, in the other direction, because its vectors hold the sine first:
+
+# %%
+x = device.randn(16, seed=5)
+turned = rope(x[None], torch.tensor([3], device=where))[0]
+print("rope at place 3 is the shift matrix for -3:", torch.allclose(turned, shift_matrix(-3, 16) @ x, atol=1e-5))
+
+# %% [markdown]
+# ## 8 · Or subtract the distance
+#
+# There is a way that needs no vectors at all. **ALiBi** (attention with linear biases) leaves queries and keys as they are and lowers each score in proportion to the distance:
+#
+# $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} - m\,|i - j| .$$
+#
+# The **slope** $m$ is a fixed number, another one for each head: for 8 heads $\tfrac12, \tfrac14, \dots, \tfrac1{256}$. This one is a worked example; the code is a single line.
+#
+# By hand, for the articles, with $m = \tfrac12$. Both nouns score 3 by their features.
+#
+# | | distance to cat | distance to mat | score of cat | score of mat | cat : mat |
+# |---|---|---|---|---|---|
+# | The (place 0) | 1 | 5 | $3 - 0.5 = 2.5$ | $3 - 2.5 = 0.5$ | $e^2 \approx 7.4$ to 1 |
+# | the (place 4) | 3 | 1 | $3 - 1.5 = 1.5$ | $3 - 0.5 = 2.5$ | 1 to $e^1 \approx 2.7$ |
+
+# %%
+six = torch.arange(6, device=where)
+distance = (six[:, None] - six).abs()  # (6, 6)
+plots.small_multiples(
+    [torch.softmax(content_scores(sentence)[0] - m * distance, dim=-1) for m in (0.5, 2.0)],
+    titles=["m = 1/2", "m = 2"],
+    rows=tokens,
+    columns=tokens,
+    numbers=True,
+    title="A gentle slope settles the articles; with a steep one, on no longer finds mat",
+    alt="Two maps of attention weights with a penalty for distance. With slope 1/2, The gives 0.78 to cat and 0.11 to mat, "
+    "the gives 0.24 to cat and 0.65 to mat, on gives 0.72 to mat. With slope 2, on gives 0.60 to itself and 0.22 to mat.",
+)
+
+# %% [markdown]
+# A gentle slope is a preference for what is near, a steep one a blinker, and several heads with different slopes see near and far at once. What the distance cannot say is *left or right*: $|i - j|$ is the same for both. ALiBi
+# was made for models in which every token sees only those before it (lesson 05), and there the question does not arise.
+#
+# ## 9 · Which one?
+#
+# Set all of them the same small task. A sentence is a row of random tokens out of ten, and for each token the layer has to name **its left neighbour**. One attention layer, 32 dimensions, 150 steps of training
+# on sentences of 12 tokens, the same for each. Then comes the examination, on sentences of 12 tokens and on longer ones.
+
+
+# %%
+class Reader(nn.Module):
+    """One attention layer that names, for each token, another token; `kind` says how it learns about places."""
+
+    def __init__(self, kind: str, d: int = 32, vocabulary: int = 10, longest: int = 48):
+        super().__init__()
+        self.kind = kind
+        self.embed = nn.Embedding(vocabulary, d)
+        self.positions = LearnedPositions(longest, d)
+        self.W_q, self.W_k, self.W_v = (nn.Linear(d, d, bias=False) for _ in range(3))
+        self.out = nn.Linear(d, vocabulary)
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        """words: (B, T), whole numbers; returns (B, T, vocabulary), a score for each token that might be meant."""
+        x = self.embed(words)  # (B, T, d)
+        place = torch.arange(words.shape[1], device=words.device)
+        if self.kind == "sinusoidal":
+            x = add_positions(x, sinusoidal(words.shape[1], x.shape[-1]))
+        if self.kind == "learned":
+            x = self.positions(x)
+        q, k = self.W_q(x), self.W_k(x)
+        if self.kind == "RoPE":
+            q, k = rope(q, place), rope(k, place)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # (B, T, T)
+        if self.kind == "ALiBi":
+            scores = scores - (place[:, None] - place).abs()
+        return self.out(torch.softmax(scores, dim=-1) @ self.W_v(x))
+
+
+def train(kind: str, steps: int = 150) -> Reader:
+    """Train a reader on sentences of 12 random tokens. The first token has no left neighbour and does not count."""
+    device.seed(4)
+    reader = Reader(kind).to(where)
+    optimizer = torch.optim.Adam(reader.parameters(), lr=0.01)
+    draw = torch.Generator().manual_seed(1)
+    for _ in range(steps):
+        words = torch.randint(10, (64, 12), generator=draw).to(where)
+        loss = nn.functional.cross_entropy(reader(words)[:, 1:].flatten(0, 1), words[:, :-1].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return reader
+
+
+def accuracy(reader: Reader, length: int) -> float:
+    """The fraction of left neighbours that the reader names in 200 new sentences."""
+    words = torch.randint(10, (200, length), generator=torch.Generator().manual_seed(length)).to(where)
+    with torch.no_grad():
+        return (reader(words)[:, 1:].argmax(dim=-1) == words[:, :-1]).float().mean().item()
+
+
+lengths = [12, 16, 24, 32, 48]
+readers = {kind: train(kind) for kind in ("RoPE", "ALiBi", "sinusoidal", "learned", "none")}
+results = {kind: [accuracy(reader, n) for n in lengths] for kind, reader in readers.items()}
+for kind, right in results.items():
+    print(f"{kind:10} more than 9 of 10 right at 12 tokens: {right[0] > 0.9}, at 48 tokens: {right[-1] > 0.9}")
+words = torch.randint(10, (200, 12), generator=torch.Generator().manual_seed(0)).to(where)
+named = readers["ALiBi"](words)[:, 1:-1].argmax(dim=-1)
+either = ((named == words[:, :-2]) | (named == words[:, 2:])).float().mean().item()
+print("ALiBi names the left or the right neighbour more than 9 times of 10:", either > 0.9)
+plots.lines(
+    lengths,
+    results,
+    xlabel="tokens in the sentence (trained on 12)",
+    ylabel="fraction of left neighbours named",
+    title="Three of five learn where left is; only RoPE carries it to longer sentences",
+    alt="Accuracy at naming the left neighbour, for sentences of 12 to 48 tokens, after training on 12. RoPE stays above 0.9 "
+    "throughout. Sinusoidal and learned positions begin at 1.0 and fall below 0.6 at 48. ALiBi stays near 0.6, no "
+    "positions near 0.2.",
+    logx=True,
+)
+
+# %% [markdown]
+# Without positions the layer can only guess among the tokens that it sees. ALiBi finds the neighbours, and cannot tell the left one from the right one, as section 8 said. The three others all solve the task on the length that they were
+# trained on. Beyond it they part. The rows 12 to 47 of the *learned* table were never trained. The *sinusoidal* table knows those places, but the layer never met them, and what it had learned to do with
+# places 0 to 11 does not fully carry over. For *RoPE* place 40 is nothing new: the left neighbour is at the same distance everywhere.
+#
+# This is one small task, not a law: the neighbour is never further away than in training. Large models with RoPE have been found to fail on texts much longer than those they were trained on (Chen et al., below).
+#
+# ## 10 · Spot the bug
+#
+# The function below adds the sinusoidal encoding at given places. Its author had the formula of section 2 before them: $10\,000^{-2i/d}$. They tried it on tokens of two numbers each, at a thousand places, and it agreed with
+# a second implementation. They looked at larger tables: all rows differ, all entries lie between −1 and 1, all rows have length $\sqrt{d/2}$, and there is even a shift matrix. It is still wrong.
+
+
+# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "published", "locked": true, "schema_version": 3, "solution": false, "task": false}
+def published_positions(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Add sinusoidal positions. x: (B, T, d) with d even, positions: (T,); returns (B, T, d)."""
+    i = torch.arange(0, x.shape[-1], 2, device=x.device)
+    angles = positions[:, None] * 10000.0 ** (-2 * i / x.shape[-1])  # (T, d / 2)
+    return x + torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+
+
+def second_positions(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """The same from complex numbers, with rates spaced evenly on a logarithmic scale from 1 towards 1/10 000."""
+    rates = torch.logspace(0, -4, x.shape[-1] // 2 + 1, device=x.device)[:-1]  # (d / 2,)
+    angles = positions[:, None] * rates
+    tips = torch.polar(torch.ones_like(angles), angles)  # (T, d / 2), cosine + i sine
+    return x + torch.view_as_real(tips).flip(-1).flatten(-2)
+
+
+# %%
+x, positions = device.randn(1, 1000, 2, seed=6), torch.arange(1000, device=where)
+same = torch.allclose(published_positions(x, positions), second_positions(x, positions), atol=1e-3)
+print("agrees for tokens of two numbers:", same)
+
+# %% [markdown]
+# First find an input that shows it: the second implementation is right. Return tokens and places (small ones are best) on which the published one gives something else.
+#
+# ### Exercise 4.7: a counterexample
+
+
+# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "counterexample", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
+    """Return x: (B, T, d) with d even and positions: (T,) for which published_positions is wrong."""
+    # TODO: choose how many numbers a token has, and the places, so that the bug shows; return two tensors
+    ### BEGIN SOLUTION
+    x = torch.zeros(1, 2, 4)
+    positions = torch.tensor([0.0, 10.0])
+    return x, positions
+    ### END SOLUTION
+
+
+# %% [markdown]
+# <details><summary>Hint 1: a nudge</summary>
+#
+# What are the values of `i` when a token has two numbers? And which places give the right row whatever the rate is?
+#
+# </details>
+# <details><summary>Hint 2: the idea</summary>
+#
+# In the formula $i$ is the number of the hand: 0, 1, 2. In the code `i` is 0, 2, 4. The two agree on hand 0 alone, so let there be a second hand, and a place at which it has visibly turned.
+#
+# </details>
+# <details><summary>Hint 3: almost the line</summary>
+#
+# `return torch.zeros(1, 2, ...), torch.tensor([0.0, ...])`: two tokens of at least four numbers, the second one not at place 0.
+#
+# </details>
+
+# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-counterexample", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+check.counterexample(
+    "counterexample",
+    counterexample,
+    wrong=published_positions,
+    right=second_positions,
+    axes=("B T d", "T"),
+)
+### BEGIN HIDDEN TESTS
+_x, _positions = counterexample()
+_right = second_positions(_x, _positions)
+assert _x.shape[-1] % 2 == 0
+assert torch.isfinite(_right).all()
+assert not torch.allclose(published_positions(_x, _positions), _right, rtol=1e-3, atol=1e-3)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### Exercise 4.8: the repair
+
+
+# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "repaired_positions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def repaired_positions(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Add sinusoidal positions, repaired. x: (B, T, d) with d even, positions: (T,); returns (B, T, d)."""
+    # TODO: copy the three lines of published_positions and mend what is wrong
+    ### BEGIN SOLUTION
+    i = torch.arange(0, x.shape[-1], 2, device=x.device)
+    angles = positions[:, None] * 10000.0 ** (-i / x.shape[-1])  # (T, d / 2)
+    return x + torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# <details><summary>Hint 1: a nudge</summary>
+#
+# One number too many, in the line with the angles, or in the line above it.
+#
+# </details>
+# <details><summary>Hint 2: the idea</summary>
+#
+# `i` counts in steps of two: it is $2i$ already, and the formula doubles it once more. Either leave out the 2, or count the hands 0, 1, 2, …
+#
+# </details>
+# <details><summary>Hint 3: almost the line</summary>
+#
+# `10000.0 ** (... / x.shape[-1])`, with an exponent that is doubled once, not twice.
+#
+# </details>
+
+# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-repaired_positions", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+check.exercise("repaired_positions", repaired_positions)
+### BEGIN HIDDEN TESTS
+for _B, _T, _d in ((2, 3, 4), (1, 5, 8), (3, 4, 30), (2, 6, 2)):
+    _x, _positions = torch.randn(_B, _T, _d), torch.randint(0, 60, (_T,))
+    _rates = torch.tensor([10000.0 ** (-2 * _i / _d) for _i in range(_d // 2)])
+    _want = _x.clone()
+    _want[..., 0::2] += torch.sin(_positions[:, None] * _rates)
+    _want[..., 1::2] += torch.cos(_positions[:, None] * _rates)
+    torch.testing.assert_close(repaired_positions(_x, _positions), _want, rtol=1e-3, atol=1e-4)
+    assert check.unchanged(repaired_positions, _x, _positions)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# What did the bug cost? Nothing breaks: a model trains with it. But the rates now fall to $1/10^8$ in place of $1/10^4$. See how far each sine column moves over 512 places.
+
+# %%
+x, positions = torch.zeros(1, 512, 64, device=where), torch.arange(512, device=where)
+moved = {}
+for name, function in (("repaired", repaired_positions), ("as published", published_positions)):
+    sines = function(x, positions)[0, :, 0::2]  # (512, 32)
+    moved[name] = (sines.amax(dim=0) - sines.amin(dim=0)).tolist()
+    print(f"{name:12} hands that move by less than 0.05: {sum(m < 0.05 for m in moved[name])} of 32")
+plots.lines(
+    list(range(32)),
+    moved,
+    xlabel="hand (pair of dimensions)",
+    ylabel="how far its sine moves over 512 places",
+    title="With the doubled exponent nearly half of the hands stand still",
+    alt="How far the sine of each of 32 hands moves over 512 positions. Repaired, hands 0 to 16 run through the full 2, and the "
+    "last still moves by 0.07. As published, only hands 0 to 8 do, and hands 17 to 31 move by less than 0.05.",
+)
+
+# %% [markdown]
+# ## Questions
+#
+# Answer in your head first, then open.
+#
+# <details><summary><b>1.</b> A layer without positions has an equivariance gap of 0. Can it still tell "cat cat mat" from "cat mat mat"?</summary>
+#
+# **Yes.** These are different bags of words: one has two cats, the other two mats. Equivariance says only that the *order* of the same tokens makes no difference.
+#
+# * *No, it sees no positions:* it does not need any to count. Two equal keys together draw twice the weight of one.
+# * *Only with several heads:* one head is enough, see above.
+#
+# </details>
+# <details><summary><b>2.</b> For odd d there is a sinusoidal table, but no shift matrix. Why?</summary>
+#
+# Because $\sin((p + k)\,\omega) = \sin p\,\omega \cos k\omega + \cos p\,\omega \sin k\omega$ **needs the cosine of its own hand**, and for odd $d$ the last hand has lost it. No combination of the other
+# hands replaces it for all $p$, since they turn at other speeds.
+#
+# * *Because a matrix needs an even number of rows:* it does not; a (3, 3) matrix is as good as any.
+# * *Because the rates are not defined:* they are; the last sine is there and has its rate.
+#
+# </details>
+# <details><summary><b>3.</b> RoPE turns queries and keys. Should it turn the values too?</summary>
+#
+# **No.** Scores compare a query with a key, and there the two rotations leave a difference. A value is compared with nothing: it would be handed over turned by its own absolute place, and
+# the sum would mix vectors that were turned differently.
+#
+# * *Yes, all three come from the same tokens:* they have different tasks. Places are needed to decide where to look, not in what is handed over.
+# * *It makes no difference, since rotations keep lengths:* each vector keeps its length, but directions change, and the sum of the values with them.
+#
+# </details>
+# <details><summary><b>4.</b> You add the sinusoidal table to tokens with entries of about 0.02. What happens?</summary>
+#
+# The places **drown the tokens**: entries of the table are of size 1, fifty times as large, so at first all scores depend on places nearly alone. That is why the first transformer multiplies its
+# embeddings by $\sqrt{d}$ before it adds the table, and why learned tables start with small numbers.
+#
+# * *Nothing, the projections learn the right scale:* they may in the end, but training starts from scores that hardly see the words.
+# * *The places are lost:* it is the other way round; the smaller part is the one that is lost.
+#
+# </details>
+#
+# ## Recap
+
+# %%
+check.progress()
+
+# %% [markdown]
+# You measured that attention does not see order, built the table of hands that shows it, found the one matrix that looks $k$ places on, added positions and learned them, and turned queries and keys so that only
+# distances count. Then you set them all the same task.
+#
+# **Where it lives in real models.** The sinusoidal table belongs to the first transformer. Learned tables are in BERT and GPT-2. RoPE is in Llama and most language models of its kind, ALiBi in BLOOM. A layer in which
+# each token sees only those before it is no longer equivariant, as your `running mean` showed; such models can learn something about order even without positions.
+#
+# **Next.** Lesson 05 decides what a token is allowed to see. Lesson 09 learns one number for each distance, a cousin of ALiBi.
+#
+# **References**
+#
+# * Vaswani et al. (2017), [Attention is all you need](https://arxiv.org/abs/1706.03762): the sinusoidal encoding, section 3.5.
+# * Gehring et al. (2017), [Convolutional sequence to sequence learning](https://arxiv.org/abs/1705.03122): learned positions.
+# * Su et al. (2021), [RoFormer: enhanced transformer with rotary position embedding](https://arxiv.org/abs/2104.09864): RoPE.
+# * Press, Smith, Lewis (2022), [Train short, test long: attention with linear biases enables input length extrapolation](https://arxiv.org/abs/2108.12409): ALiBi.
+# * Chen et al. (2023), [Extending context window of large language models via positional interpolation](https://arxiv.org/abs/2306.15595): RoPE beyond the trained length.
+# * Kazemnejad et al. (2023), [The impact of positional encoding on length generalization in transformers](https://arxiv.org/abs/2305.19466): a careful comparison, with no positions among the contestants.

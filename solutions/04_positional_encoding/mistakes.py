@@ -1,0 +1,961 @@
+"""Wrong answers to the exercises of lesson 04, each with what its author needs to read."""
+
+import torch
+from torch import nn
+
+from attention_course import device
+from attention_course.authoring import mistake
+
+# 4.1 equivariance_gap: the models of the lesson once more, so that these answers can look them up by name ------------
+
+_W_q, _W_k = torch.zeros(6, 4), torch.zeros(6, 4)
+for _channel, (_who, _what) in enumerate(((2, 1), (3, 5), (4, 0), (0, 2))):
+    _W_q[_who, _channel], _W_k[_what, _channel] = 6.0, 1.0
+
+
+def _attention(x):
+    return torch.softmax((x @ _W_q.to(x)) @ (x @ _W_k.to(x)).mT / 2, dim=-1) @ x
+
+
+_MODELS = {
+    "attention": _attention,
+    "each alone": torch.tanh,
+    "running mean": lambda x: torch.cumsum(x, 1) / torch.arange(1, x.shape[1] + 1).to(x)[:, None],
+    "left neighbour": lambda x: x.roll(1, dims=1),
+}
+
+
+@mistake(
+    "equivariance_gap",
+    "comparing with the result that is not shuffled",
+    "The contexts of shuffled tokens stand in shuffled places. Shuffle the second result too, then compare.",
+)
+def gap_of_invariance(model, x, order):
+    f = _MODELS.get(model, model)
+    return (f(x[:, order]) - f(x)).abs().max().item()
+
+
+@mistake(
+    "equivariance_gap",
+    "shuffling the sentences of the batch",
+    "x[order] indexes axis 0, the batch. The tokens stand along axis 1: x[:, order].",
+)
+def gap_shuffles_the_batch(model, x, order):
+    f = _MODELS.get(model, model)
+    return (f(x[order]) - f(x)[order]).abs().max().item()
+
+
+@mistake(
+    "equivariance_gap",
+    "the mean of the differences",
+    "One token that is treated differently is enough to see order. Take the largest difference.",
+)
+def gap_mean(model, x, order):
+    f = _MODELS.get(model, model)
+    return (f(x[:, order]) - f(x)[:, order]).abs().mean().item()
+
+
+@mistake(
+    "equivariance_gap",
+    "leaving out the absolute value",
+    "A difference of -2 is as large as one of 2: .abs() comes before .max().",
+)
+def gap_signed(model, x, order):
+    f = _MODELS.get(model, model)
+    return (f(x[:, order]) - f(x)[:, order]).max().item()
+
+
+@mistake(
+    "equivariance_gap",
+    "the opposite shuffle after the model",
+    "Both ways use the same order, once: x[:, order] before the model, and [:, order] of the result for x itself. "
+    "(To shuffle the shuffled result once more comes to the same mistake.)",
+)
+def gap_opposite_shuffle(model, x, order):
+    f = _MODELS.get(model, model)
+    return (f(x[:, order]) - f(x)[:, torch.argsort(order)]).abs().max().item()
+
+
+@mistake("equivariance_gap", "leaving out the line that looks the model up", says="'str' object is not callable")
+def gap_without_look_up(model, x, order):
+    return (model(x[:, order]) - model(x)[:, order]).abs().max().item()
+
+
+@mistake(
+    "equivariance_gap",
+    "running the model on shuffled tokens both times",
+    "Then nothing is compared with anything. One of the two results comes from x as it is, and is shuffled afterwards.",
+)
+def gap_the_same_twice(model, x, order):
+    f = _MODELS.get(model, model)
+    return (f(x[:, order]) - f(x[:, order])).abs().max().item()
+
+
+@mistake(
+    "equivariance_gap",
+    "the length of the difference",
+    ".norm() adds all differences up, so it grows with the batch. Take the largest one.",
+)
+def gap_norm(model, x, order):
+    f = _MODELS.get(model, model)
+    return (f(x[:, order]) - f(x)[:, order]).norm().item()
+
+
+@mistake(
+    "equivariance_gap",
+    "a verdict in place of a number",
+    "Return by how much the two differ, not whether they do.",
+)
+def gap_verdict(model, x, order):
+    f = _MODELS.get(model, model)
+    return torch.allclose(f(x[:, order]), f(x)[:, order], atol=1e-5)
+
+
+@mistake(
+    "equivariance_gap",
+    "leaving the model out",
+    "Compare what the model makes of the tokens, not the tokens themselves.",
+)
+def gap_without_model(model, x, order):
+    return (x[:, order] - x).abs().max().item()
+
+
+# 4.2 sinusoidal -----------------------------------------------------------------------------------------------------
+
+
+def _rates(d, exponent=None):
+    even = torch.arange(0, d, 2, device=device.pick())
+    return 10000.0 ** (-even / d if exponent is None else exponent(even))
+
+
+def _places(T, first=0):
+    return torch.arange(first, T + first, device=device.pick())[:, None]
+
+
+def _alternate(first, second, d):
+    """The columns of two tables in turns; the second may have one column too many."""
+    table = first.new_zeros(len(first), d)
+    table[:, 0::2] = first
+    table[:, 1::2] = second[:, : d // 2]
+    return table
+
+
+@mistake(
+    "sinusoidal",
+    "an exponent that is doubled twice",
+    "torch.arange(0, d, 2) is 2i already. The exponent is -(0, 2, 4, …) / d.",
+)
+def sinusoidal_doubled(T, d):
+    angles = _places(T) * _rates(d, lambda even: -2 * even / d)
+    return _alternate(angles.sin(), angles.cos(), d)
+
+
+@mistake(
+    "sinusoidal",
+    "an exponent that is not doubled",
+    "The hands are 0, 1, 2, …, but the exponent holds 2i: 0, 2, 4, …, divided by d.",
+)
+def sinusoidal_halved(T, d):
+    angles = _places(T) * _rates(d, lambda even: -(even // 2) / d)
+    return _alternate(angles.sin(), angles.cos(), d)
+
+
+@mistake(
+    "sinusoidal",
+    "a rate of its own for every column",
+    "The sine and the cosine of one hand share its rate: columns 2i and 2i + 1 both use the exponent -2i / d.",
+)
+def sinusoidal_rate_per_column(T, d):
+    angles = _places(T) * 10000.0 ** (-torch.arange(d, device=device.pick()) / d)
+    return _alternate(angles[:, 0::2].sin(), torch.nn.functional.pad(angles[:, 1::2].cos(), (0, 1)), d)
+
+
+@mistake(
+    "sinusoidal",
+    "putting all sines first and all cosines after them",
+    "Sines and cosines alternate: table[:, 0::2] and table[:, 1::2].",
+)
+def sinusoidal_halves(T, d):
+    angles = _places(T) * _rates(d)
+    return torch.cat([angles.sin(), angles.cos()[:, : d // 2]], dim=1)
+
+
+@mistake(
+    "sinusoidal",
+    "putting the cosines into the even columns",
+    "Column 0 is a sine: place 0 begins with 0, 1.",
+)
+def sinusoidal_cosine_first(T, d):
+    angles = _places(T) * _rates(d)
+    return _alternate(angles.cos(), angles.sin(), d)
+
+
+@mistake(
+    "sinusoidal",
+    "counting the places from 1",
+    "The first place is 0: torch.arange(T).",
+)
+def sinusoidal_from_one(T, d):
+    angles = _places(T, first=1) * _rates(d)
+    return _alternate(angles.sin(), angles.cos(), d)
+
+
+@mistake(
+    "sinusoidal",
+    "turning all hands at one rate",
+    "A clock whose hands all turn alike has one hand. The angles are places times rates.",
+)
+def sinusoidal_one_rate(T, d):
+    angles = _places(T) * torch.ones((d + 1) // 2, device=device.pick())
+    return _alternate(angles.sin(), angles.cos(), d)
+
+
+@mistake(
+    "sinusoidal",
+    "letting the rates grow",
+    "The exponent is negative: the rates fall from 1 towards 1/10000.",
+)
+def sinusoidal_growing(T, d):
+    angles = _places(T) * _rates(d, lambda even: even / d)
+    return _alternate(angles.sin(), angles.cos(), d)
+
+
+@mistake(
+    "sinusoidal",
+    "a power of e in place of 10000",
+    "If you use torch.exp, multiply the exponent by math.log(10000).",
+)
+def sinusoidal_base_e(T, d):
+    angles = _places(T) * torch.exp(-torch.arange(0, d, 2, device=device.pick()) / d)
+    return _alternate(angles.sin(), angles.cos(), d)
+
+
+@mistake(
+    "sinusoidal",
+    "writing a cosine for every sine, even where d is odd,",
+    "For odd d there is one cosine fewer than there are sines. Cut the angles off: angles[:, : d // 2].",
+)
+def sinusoidal_even_only(T, d):
+    angles = _places(T) * _rates(d)
+    table = torch.zeros(T, d, device=device.pick())
+    table[:, 0::2] = angles.sin()
+    table[:, 1::2] = angles.cos()
+    return table
+
+
+@mistake(
+    "sinusoidal",
+    "keeping a column too many where d is odd",
+    "Pairs make an even number of columns. Keep the first d of them.",
+)
+def sinusoidal_one_column_more(T, d):
+    angles = _places(T) * _rates(d)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+
+
+@mistake(
+    "sinusoidal",
+    "leaving out the last sine where d is odd",
+    "The last hand keeps its sine: there are d / 2 hands, rounded up, so count 0, 2, 4, … up to d - 1.",
+)
+def sinusoidal_zero_column(T, d):
+    angles = _places(T) * _rates(d)[: d // 2]
+    table = torch.zeros(T, d, device=device.pick())
+    table[:, 0 : d - d % 2 : 2] = angles.sin()
+    table[:, 1::2] = angles.cos()
+    return table
+
+
+@mistake(
+    "sinusoidal",
+    "dividing the places by their number",
+    "Then the same place gets other numbers in a longer sentence. Use the places as they are.",
+)
+def sinusoidal_fractions(T, d):
+    angles = _places(T) / T * _rates(d)
+    return _alternate(angles.sin(), angles.cos(), d)
+
+
+@mistake(
+    "sinusoidal",
+    "an extra axis for the batch",
+    "Here the table alone is wanted, (T, d); adding it to a batch is exercise 4.4.",
+)
+def sinusoidal_batched(T, d):
+    angles = _places(T) * _rates(d)
+    return _alternate(angles.sin(), angles.cos(), d)[None]
+
+
+# 4.3 shift_matrix ---------------------------------------------------------------------------------------------------
+
+
+def _blocks(k, d, a, b, c, e, exponent=None):
+    """A matrix with a(angle), b(angle), c(angle), e(angle) in the four corners of every block."""
+    angles = k * _rates(d, exponent)
+    M = torch.zeros(d, d, device=device.pick())
+    for (row, column), f in zip(((0, 0), (0, 1), (1, 0), (1, 1)), (a, b, c, e), strict=True):
+        M[row::2, column::2] = torch.diag(f(angles))
+    return M
+
+
+def _minus_sin(angles):
+    return -torch.sin(angles)
+
+
+@mistake(
+    "shift_matrix",
+    "the matrix that goes back by k",
+    "The minus sign belongs to the lower left sine of every block. (Or is it meant for rows, as in PE[p] @ M? "
+    "Here it stands on the left: M PE[p].)",
+)
+def shift_transposed(k, d):
+    return _blocks(k, d, torch.cos, _minus_sin, torch.sin, torch.cos)
+
+
+@mistake(
+    "shift_matrix",
+    "leaving out the minus sign",
+    "With two plus signs a block is no rotation: it changes lengths, and d/2 would not stay d/2.",
+)
+def shift_without_minus(k, d):
+    return _blocks(k, d, torch.cos, torch.sin, torch.sin, torch.cos)
+
+
+@mistake(
+    "shift_matrix",
+    "exchanging sine and cosine",
+    "For k = 0 nothing moves, so M is the identity: cosines on the diagonal.",
+)
+def shift_exchanged(k, d):
+    return _blocks(k, d, torch.sin, torch.cos, lambda x: -torch.cos(x), torch.sin)
+
+
+@mistake(
+    "shift_matrix",
+    "leaving out the sines",
+    "sin((p + k)ω) needs both the sine and the cosine of pω. The sines beside the diagonal are missing.",
+)
+def shift_diagonal(k, d):
+    return torch.diag(torch.cos(k * _rates(d)).repeat_interleave(2))
+
+
+@mistake(
+    "shift_matrix",
+    "the same angle for every hand",
+    "Each hand has its own rate, so its own angle: k times 10000^(-2i/d).",
+)
+def shift_one_rate(k, d):
+    return _blocks(k, d, torch.cos, torch.sin, _minus_sin, torch.cos, lambda even: 0.0 * even)
+
+
+@mistake(
+    "shift_matrix",
+    "an exponent that is doubled twice",
+    "torch.arange(0, d, 2) is 2i already.",
+)
+def shift_doubled(k, d):
+    return _blocks(k, d, torch.cos, torch.sin, _minus_sin, torch.cos, lambda even: -2 * even / d)
+
+
+@mistake(
+    "shift_matrix",
+    "an exponent that is not doubled",
+    "The exponent holds 2i: 0, 2, 4, …, divided by d. The rates are those of exercise 4.2.",
+)
+def shift_halved(k, d):
+    return _blocks(k, d, torch.cos, torch.sin, _minus_sin, torch.cos, lambda even: -(even // 2) / d)
+
+
+@mistake(
+    "shift_matrix",
+    "putting all sines first and all cosines after them",
+    "In our table the sine and the cosine of one hand are neighbours, so the blocks stand along the diagonal.",
+)
+def shift_halves(k, d):
+    angles = k * _rates(d)
+    c, s = torch.diag(angles.cos()), torch.diag(angles.sin())
+    return torch.cat([torch.cat([c, s], dim=1), torch.cat([-s, c], dim=1)])
+
+
+@mistake(
+    "shift_matrix",
+    "moving the entries of the vector by k",
+    "A place further on is not the same vector with its entries moved: every hand turns by its own angle.",
+)
+def shift_rolls(k, d):
+    return torch.eye(d, device=device.pick()).roll(k, dims=0)
+
+
+@mistake(
+    "shift_matrix",
+    "the matrix for one place, whatever k is,",
+    "k places on is k times the angle.",
+)
+def shift_by_one(k, d):
+    return _blocks(1, d, torch.cos, torch.sin, _minus_sin, torch.cos)
+
+
+@mistake(
+    "shift_matrix",
+    "k times the matrix for one place",
+    "Going on twice is turning twice, not twice as long a vector: k belongs to the angle.",
+)
+def shift_k_times(k, d):
+    return k * _blocks(1, d, torch.cos, torch.sin, _minus_sin, torch.cos)
+
+
+# 4.4 add_positions --------------------------------------------------------------------------------------------------
+
+
+@mistake(
+    "add_positions",
+    "taking as many rows as there are sentences",
+    "x.shape[0] is the batch. (With a single sentence nothing fails, and every token gets row 0.) Tokens are axis 1.",
+)
+def add_rows_for_sentences(x, table):
+    return x + table[: x.size(0)]
+
+
+@mistake(
+    "add_positions",
+    "adding the whole table",
+    "It has rows for longer sentences too. Take the first T.",
+)
+def add_whole_table(x, table):
+    return x + table
+
+
+@mistake(
+    "add_positions",
+    "giving each sentence one row",
+    "The third sentence does not stand in place 2: every sentence begins with row 0 again.",
+)
+def add_row_per_sentence(x, table):
+    return x + table[: x.shape[0], None]
+
+
+@mistake(
+    "add_positions",
+    "taking the rows from 1 on",
+    "The first token is in place 0.",
+)
+def add_from_one(x, table):
+    return x + table[1 : x.shape[1] + 1]
+
+
+@mistake(
+    "add_positions",
+    "taking the last rows of the table",
+    "table[-T:] changes with the length of the table. The first token gets row 0.",
+)
+def add_last_rows(x, table):
+    return x + table[-x.shape[1] :]
+
+
+@mistake(
+    "add_positions",
+    "giving every token row 0",
+    "table[0] is the vector of the first place alone.",
+)
+def add_first_row(x, table):
+    return x + table[0]
+
+
+@mistake(
+    "add_positions",
+    "concatenating the places to the tokens",
+    "The transformer adds them: the result has d numbers for each token, as x has.",
+)
+def add_concatenates(x, table):
+    return torch.cat([x, table[: x.shape[1]].expand(x.shape[0], -1, -1)], dim=-1)
+
+
+@mistake(
+    "add_positions",
+    "multiplying",
+    "A row of zeros would wipe the token out. Add.",
+)
+def add_multiplies(x, table):
+    return x * table[: x.shape[1]]
+
+
+@mistake(
+    "add_positions",
+    "multiplying the tokens by √d",
+    "The first transformer does that to its embeddings, before this step. Here x is taken as it comes.",
+)
+def add_scaled(x, table):
+    return x * x.shape[-1] ** 0.5 + table[: x.shape[1]]
+
+
+@mistake(
+    "add_positions",
+    "adding in place",
+    "x += … writes into the caller's tokens. Write x + …",
+)
+def add_in_place(x, table):
+    x += table[: x.shape[1]]
+    return x
+
+
+@mistake(
+    "add_positions",
+    "returning the places without the tokens",
+    "What goes on into the layer is the sum of both.",
+)
+def add_only_places(x, table):
+    return table[: x.shape[1]].expand_as(x)
+
+
+@mistake(
+    "add_positions",
+    "cutting the table off with .detach() or .data",
+    "A table may be learned, and then its gradient must come through.",
+)
+def add_detached(x, table):
+    return x + table[: x.shape[1]].detach()
+
+
+# 4.5 LearnedPositions -----------------------------------------------------------------------------------------------
+
+
+class _Learned(nn.Module):
+    def __init__(self, max_length, d_model):
+        super().__init__()
+        self.table = nn.Embedding(max_length, d_model)
+
+    def rows(self, x):
+        return self.table(torch.arange(x.shape[1], device=x.device))
+
+
+@mistake(
+    "LearnedPositions",
+    "taking as many rows as there are sentences",
+    "x.shape[0] is the batch; the tokens are axis 1.",
+)
+class LearnedForSentences(_Learned):
+    def forward(self, x):
+        return x + self.table.weight[: x.shape[0]]
+
+
+@mistake(
+    "LearnedPositions",
+    "giving each sentence one row",
+    "Every sentence begins with row 0 again, and each of its tokens gets a row of its own.",
+)
+class LearnedPerSentence(_Learned):
+    def forward(self, x):
+        return x + self.table.weight[: x.shape[0], None]
+
+
+@mistake(
+    "LearnedPositions",
+    "returning the rows without the tokens",
+    "Return x with the rows added to it.",
+)
+class LearnedOnlyPlaces(_Learned):
+    def forward(self, x):
+        return self.rows(x).expand_as(x)
+
+
+@mistake(
+    "LearnedPositions",
+    "taking the rows from 1 on",
+    "The first token is in place 0, and the last row of the table would never be reached.",
+)
+class LearnedFromOne(_Learned):
+    def forward(self, x):
+        return x + self.table(torch.arange(1, x.shape[1] + 1, device=x.device))
+
+
+@mistake(
+    "LearnedPositions",
+    "giving every token the same row",
+    "Looking up T, or one number, gives one row. Look up 0, 1, …, T - 1: torch.arange(T).",
+)
+class LearnedOneRow(_Learned):
+    def forward(self, x):
+        return x + self.table(torch.zeros(x.shape[1], dtype=torch.long, device=x.device))
+
+
+@mistake(
+    "LearnedPositions",
+    "taking the last rows of the table",
+    "The first token gets row 0, however long the table is.",
+)
+class LearnedLastRows(_Learned):
+    def forward(self, x):
+        return x + self.table.weight[-x.shape[1] :]
+
+
+@mistake(
+    "LearnedPositions",
+    "adding the rows in reverse",
+    "Row 0 belongs to the first token.",
+)
+class LearnedReversed(_Learned):
+    def forward(self, x):
+        return x + self.rows(x).flip(0)
+
+
+@mistake(
+    "LearnedPositions",
+    "multiplying tokens and rows",
+    "The rows are added.",
+)
+class LearnedMultiplies(_Learned):
+    def forward(self, x):
+        return x * self.rows(x)
+
+
+@mistake(
+    "LearnedPositions",
+    "cutting the table off with .detach() or .data",
+    "Then it is never learned: its gradient must come through.",
+)
+class LearnedDetached(_Learned):
+    def forward(self, x):
+        return x + self.rows(x).detach()
+
+
+@mistake(
+    "LearnedPositions",
+    "adding in place",
+    "x += … writes into the caller's tokens. Write x + …",
+)
+class LearnedInPlace(_Learned):
+    def forward(self, x):
+        x += self.rows(x)
+        return x
+
+
+@mistake("LearnedPositions", "a table of the wrong shape", says="they should be table.weight (7, 5)")
+class LearnedSwapped(nn.Module):
+    def __init__(self, max_length, d_model):
+        super().__init__()
+        self.table = nn.Embedding(d_model, max_length)
+
+    def forward(self, x):
+        return x + self.table.weight.T[: x.shape[1]]
+
+
+@mistake("LearnedPositions", "another name for the table", says="they should be table.weight (7, 5)")
+class LearnedOtherName(nn.Module):
+    def __init__(self, max_length, d_model):
+        super().__init__()
+        self.positions = nn.Embedding(max_length, d_model)
+
+    def forward(self, x):
+        return x + self.positions.weight[: x.shape[1]]
+
+
+@mistake("LearnedPositions", "a plain tensor for a table", says="its parameters are none")
+class LearnedNoParameter(nn.Module):
+    def __init__(self, max_length, d_model):
+        super().__init__()
+        self.table = torch.randn(max_length, d_model)
+
+    def forward(self, x):
+        return x + self.table[: x.shape[1]]
+
+
+# 4.6 rope -----------------------------------------------------------------------------------------------------------
+
+
+def _turn(x, positions, exponent=None, sign=1.0):
+    d = x.shape[-1]
+    even = torch.arange(0, d, 2, device=x.device, dtype=x.dtype)
+    angles = sign * positions.to(x)[:, None] * 10000.0 ** (-even / d if exponent is None else exponent(even, d))
+    return x[..., 0::2], x[..., 1::2], angles.cos(), angles.sin()
+
+
+def _pairs(first, second):
+    return torch.stack([first, second], dim=-1).flatten(-2)
+
+
+@mistake(
+    "rope",
+    "pairing entry i with entry i + d/2",
+    "That is the other layout in use, and as good a one. Here, as in the paper, neighbours form a pair: "
+    "x[..., 0::2] with x[..., 1::2].",
+)
+def rope_halves(x, positions):
+    _, _, cos, sin = _turn(x, positions)
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+
+
+@mistake(
+    "rope",
+    "turning the other way",
+    "The scores would be the same, but by convention (1, 0) turns towards (0, 1): the minus sign belongs to the "
+    "first of the two rows.",
+)
+def rope_backwards(x, positions):
+    a, b, cos, sin = _turn(x, positions, sign=-1.0)
+    return _pairs(a * cos - b * sin, a * sin + b * cos)
+
+
+@mistake(
+    "rope",
+    "leaving out the minus sign",
+    "With two plus signs lengths change, and scores depend on the places themselves. "
+    "The first row is cos · even - sin · odd.",
+)
+def rope_without_minus(x, positions):
+    a, b, cos, sin = _turn(x, positions)
+    return _pairs(a * cos + b * sin, a * sin + b * cos)
+
+
+@mistake(
+    "rope",
+    "computing the second entry from the first one that is turned already",
+    "Both new entries need the *old* pair. Compute both, then put them into the result.",
+)
+def rope_sequential(x, positions):
+    a, b, cos, sin = _turn(x, positions)
+    new = a * cos - b * sin
+    return _pairs(new, new * sin + b * cos)
+
+
+@mistake(
+    "rope",
+    "putting the halves behind each other",
+    "The even and the odd entries go back to where they came from, in turns: stack them along a new last axis, "
+    "then flatten.",
+)
+def rope_not_put_back(x, positions):
+    a, b, cos, sin = _turn(x, positions)
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+
+
+@mistake(
+    "rope",
+    "an exponent that is doubled twice",
+    "torch.arange(0, d, 2) is 2i already.",
+)
+def rope_doubled(x, positions):
+    a, b, cos, sin = _turn(x, positions, lambda even, d: -2 * even / d)
+    return _pairs(a * cos - b * sin, a * sin + b * cos)
+
+
+@mistake(
+    "rope",
+    "an exponent that is not doubled",
+    "The exponent holds 2i: 0, 2, 4, …, divided by d. The rates are those of exercise 4.2.",
+)
+def rope_halved(x, positions):
+    a, b, cos, sin = _turn(x, positions, lambda even, d: -even / 2 / d)
+    return _pairs(a * cos - b * sin, a * sin + b * cos)
+
+
+@mistake(
+    "rope",
+    "turning every pair by the same angle",
+    "Each pair has its own rate, as each hand of the clock has.",
+)
+def rope_one_rate(x, positions):
+    a, b, cos, sin = _turn(x, positions, lambda even, d: 0 * even)
+    return _pairs(a * cos - b * sin, a * sin + b * cos)
+
+
+@mistake(
+    "rope",
+    "counting the places from 0, whatever `positions` says,",
+    "A sentence may begin anywhere. Use the argument in place of torch.arange(T).",
+)
+def rope_from_zero(x, positions):
+    a, b, cos, sin = _turn(x, torch.arange(x.shape[-2], device=x.device))
+    return _pairs(a * cos - b * sin, a * sin + b * cos)
+
+
+@mistake(
+    "rope",
+    "adding the sinusoidal table",
+    "That was section 5. Here nothing is added: each pair of x itself is turned.",
+)
+def rope_adds(x, positions):
+    _, _, cos, sin = _turn(x, positions)
+    return x + _pairs(sin, cos)
+
+
+@mistake(
+    "rope",
+    "multiplying by the cosines alone",
+    "That shrinks the entries. A rotation mixes the two entries of a pair, with sines.",
+)
+def rope_shrinks(x, positions):
+    a, b, cos, _ = _turn(x, positions)
+    return _pairs(a * cos, b * cos)
+
+
+@mistake(
+    "rope",
+    "writing into x",
+    "x[..., 0::2] = … changes the caller's queries. Put the new entries into a new tensor.",
+)
+def rope_in_place(x, positions):
+    a, b, cos, sin = _turn(x, positions)
+    new_a, new_b = a * cos - b * sin, a * sin + b * cos
+    x[..., 0::2], x[..., 1::2] = new_a, new_b
+    return x
+
+
+@mistake(
+    "rope",
+    "filling a float32 tensor, whatever x is,",
+    "Make it from x, with torch.empty_like(x), or stack the halves and flatten.",
+)
+def rope_always_single(x, positions):
+    a, b, cos, sin = _turn(x, positions)
+    return _pairs(a * cos - b * sin, a * sin + b * cos).float()
+
+
+# 4.7 counterexample -------------------------------------------------------------------------------------------------
+
+
+@mistake("counterexample", "tokens of two numbers", says="both implementations give the same")
+def counterexample_two_numbers():
+    return torch.randn(2, 3, 2), torch.tensor([5.0, 50.0, 500.0])
+
+
+@mistake("counterexample", "place 0 alone", says="both implementations give the same")
+def counterexample_place_zero():
+    return torch.randn(1, 1, 8), torch.tensor([0])
+
+
+@mistake("counterexample", "all tokens in place 0", says="both implementations give the same")
+def counterexample_all_zero():
+    return torch.randn(2, 3, 6), torch.zeros(3)
+
+
+@mistake("counterexample", "tokens that drown the places", says="both implementations give the same")
+def counterexample_drowned():
+    return torch.full((1, 2, 4), 1e6), torch.tensor([0, 1])
+
+
+@mistake("counterexample", "an odd number of entries", says="cannot take these inputs")
+def counterexample_odd():
+    return torch.zeros(1, 2, 5), torch.tensor([0, 10])
+
+
+@mistake("counterexample", "as many places as sentences", says="cannot take these inputs")
+def counterexample_places_do_not_fit():
+    return torch.zeros(2, 3, 4), torch.tensor([0, 10])
+
+
+@mistake("counterexample", "the tokens alone", says="it should return two tensors as a tuple")
+def counterexample_tokens_only():
+    return torch.zeros(1, 2, 4)
+
+
+@mistake("counterexample", "a list of places", says="the second is a list")
+def counterexample_list():
+    return torch.zeros(1, 2, 4), [0, 10]
+
+
+@mistake("counterexample", "a table of places", says="the second tensor should have the axes (T)")
+def counterexample_places_for_each_sentence():
+    return torch.zeros(1, 2, 4), torch.tensor([[0, 10]])
+
+
+@mistake("counterexample", "a place at infinity", says="has no finite result on these inputs")
+def counterexample_infinite():
+    return torch.zeros(1, 2, 4), torch.tensor([0.0, float("inf")])
+
+
+# 4.8 repaired_positions ---------------------------------------------------------------------------------------------
+
+
+def _add(x, positions, rates):
+    angles = positions[:, None] * rates
+    return x + torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+
+
+def _even(x):
+    return torch.arange(0, x.shape[-1], 2, device=x.device)
+
+
+@mistake(
+    "repaired_positions",
+    "leaving the exponent as it was",
+    "`i` is 0, 2, 4, … already. Doubled again it gives hand 1 the rate that belongs to hand 2.",
+)
+def repaired_unchanged(x, positions):
+    return _add(x, positions, 10000.0 ** (-2 * _even(x) / x.shape[-1]))
+
+
+@mistake(
+    "repaired_positions",
+    "taking the 2 away twice",
+    "Either count the hands 0, 1, 2, … and keep the 2, or count 0, 2, 4, … and drop it, or divide by 2d. One of these "
+    "is enough.",
+)
+def repaired_twice(x, positions):
+    return _add(x, positions, 10000.0 ** (-(_even(x) // 2) / x.shape[-1]))
+
+
+@mistake(
+    "repaired_positions",
+    "an exponent that is not divided by d",
+    "The division by x.shape[-1] was right: it spreads the rates between 1 and 1/10000, however many hands there are.",
+)
+def repaired_undivided(x, positions):
+    return _add(x, positions, 10000.0 ** (-1.0 * _even(x)))
+
+
+@mistake(
+    "repaired_positions",
+    "putting the cosines into the even columns",
+    "The last line was right: the sine of each hand comes first.",
+)
+def repaired_cosine_first(x, positions):
+    angles = positions[:, None] * 10000.0 ** (-_even(x) / x.shape[-1])
+    return x + torch.stack([angles.cos(), angles.sin()], dim=-1).flatten(-2)
+
+
+@mistake(
+    "repaired_positions",
+    "turning the sign of the exponent",
+    "The rates should fall. Only the 2 was wrong.",
+)
+def repaired_sign(x, positions):
+    return _add(x, positions, 10000.0 ** (_even(x) / x.shape[-1]))
+
+
+@mistake(
+    "repaired_positions",
+    "putting all sines first and all cosines after them",
+    "The last line was right: sines and cosines alternate.",
+)
+def repaired_halves(x, positions):
+    angles = positions[:, None] * 10000.0 ** (-_even(x) / x.shape[-1])
+    return x + torch.cat([angles.sin(), angles.cos()], dim=-1)
+
+
+@mistake(
+    "repaired_positions",
+    "counting the places from 0, whatever `positions` says,",
+    "The places are passed in.",
+)
+def repaired_from_zero(x, positions):
+    return _add(x, torch.arange(x.shape[1], device=x.device), 10000.0 ** (-_even(x) / x.shape[-1]))
+
+
+@mistake(
+    "repaired_positions",
+    "returning the table without the tokens",
+    "The last line adds it to x.",
+)
+def repaired_only_places(x, positions):
+    return _add(torch.zeros_like(x), positions, 10000.0 ** (-_even(x) / x.shape[-1]))
+
+
+@mistake(
+    "repaired_positions",
+    "adding in place",
+    "x += … writes into the caller's tokens. Write x + …",
+)
+def repaired_in_place(x, positions):
+    x += _add(torch.zeros_like(x), positions, 10000.0 ** (-_even(x) / x.shape[-1]))
+    return x
