@@ -1,0 +1,269 @@
+"""The inputs on which a check of lesson 03 climbs: one mechanism at a time, then all dimensions different."""
+
+import torch
+
+from attention_course.authoring import Case, Exercise, numbers
+
+_two_tokens = torch.tensor([[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]])  # (1, 2, 4)
+_two_heads = torch.tensor([[[[1.0, 2.0], [5.0, 6.0]], [[3.0, 4.0], [7.0, 8.0]]]])  # (1, 2, 2, 2)
+_values = torch.tensor([[[[6.0], [7.0], [8.0]]]])  # (1, 1, 3, 1)
+_attention = {
+    "inputs": {"q": "B H Tq d_k", "k": "B H Tk d_k", "v": "B H Tk d_v", "mask": "B 1 Tq Tk", "dropout_p": ""},
+    "outputs": {"context": "B H Tq d_v", "weights": "B H Tq Tk"},
+}
+_keep = torch.tensor(
+    [
+        [[1, 1, 0, 0, 0], [0, 1, 1, 1, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]],
+        [[1, 0, 1, 0, 1], [0, 0, 0, 0, 1], [1, 1, 1, 1, 0], [0, 1, 0, 1, 1]],
+    ]
+).bool()[:, None]  # (2, 1, 4, 5): the third query of the first example may look at nothing
+
+
+def _state(seed: int, d: int, zero: str = "") -> dict[str, torch.Tensor]:
+    """Parameters of a MultiHeadAttention; those of the projections that ``zero`` names are 0."""
+    state = {}
+    for i, name in enumerate("qkvo"):
+        state[f"W_{name}.weight"] = numbers(seed + i, d, d, scale=0.3)
+        state[f"W_{name}.bias"] = numbers(seed + 10 + i, d, scale=0.3)
+    return {name: torch.zeros_like(t) if name[2] in zero else t for name, t in state.items()}
+
+
+def _layer(heads: int, d: int, dropout: float = 0.0) -> dict[str, object]:
+    return {"d_model": d, "num_heads": heads, "dropout": dropout}
+
+
+EXERCISES = [
+    Exercise(
+        "split_heads",
+        "3.1",
+        inputs={"x": "B T d_model", "num_heads": ""},
+        outputs={"heads": "B H T d"},
+        cases=[
+            Case("the example worked by hand comes out", {"x": _two_tokens, "num_heads": 2}),
+            Case("one head gets everything", {"x": _two_tokens, "num_heads": 1}),
+            Case("as many heads as numbers get one number each", {"x": _two_tokens, "num_heads": 4}),
+            Case("no number changes its token", {"x": numbers(1, 1, 4, 8), "num_heads": 4}),
+            Case("it holds when all lengths differ", {"x": numbers(2, 2, 5, 12), "num_heads": 3}),
+        ],
+    ),
+    Exercise(
+        "merge_heads",
+        "3.2",
+        inputs={"x": "B H T d"},
+        outputs={"tokens": "B T d_model"},
+        cases=[
+            Case("the example worked by hand comes out", {"x": _two_heads}),
+            Case("one head stays as it is", {"x": numbers(3, 1, 1, 3, 2)}),
+            Case("a single token collects its pieces", {"x": numbers(4, 1, 3, 1, 2)}),
+            Case("no number changes its token", {"x": numbers(5, 1, 4, 4, 2)}),
+            Case("it holds when all lengths differ", {"x": numbers(6, 2, 3, 5, 4)}),
+        ],
+    ),
+    Exercise(
+        "scaled_dot_product_attention",
+        "3.3",
+        **_attention,
+        cases=[
+            Case(
+                "a query of 0 averages the values",
+                {"q": torch.zeros(1, 1, 1, 1), "k": torch.tensor([[[[1.0], [2.0], [3.0]]]]), "v": _values},
+            ),
+            Case(
+                "scores are divided by the root of d_k",
+                {
+                    "q": torch.tensor([[[[2.0, 0.0, 0.0, 0.0]]]]),
+                    "k": torch.tensor([[[[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]]]]),
+                    "v": torch.tensor([[[[1.0], [0.0]]]]),
+                },
+            ),
+            Case(
+                "rows are queries and columns are keys",
+                {"q": numbers(10, 1, 1, 3, 3), "k": numbers(11, 1, 1, 3, 3), "v": numbers(12, 1, 1, 3, 3)},
+            ),
+            Case(
+                "a mask keeps where it is True, and the kept keys share the whole unit",
+                {
+                    "q": torch.zeros(1, 1, 1, 1),
+                    "k": torch.tensor([[[[1.0], [2.0], [3.0]]]]),
+                    "v": _values,
+                    "mask": torch.tensor([True, False, True]),
+                },
+            ),
+            Case(
+                "a row in which nothing is kept gives 0",
+                {
+                    "q": torch.ones(1, 1, 1, 1),
+                    "k": torch.tensor([[[[1.0], [2.0], [3.0]]]]),
+                    "v": _values,
+                    "mask": torch.tensor([False, False, False]),
+                },
+            ),
+            Case(
+                "at dropout_p = 1 the context is 0, and the weights that are returned are those before dropout",
+                {
+                    "q": torch.zeros(1, 1, 1, 1),
+                    "k": torch.tensor([[[[1.0], [2.0]]]]),
+                    "v": torch.tensor([[[[6.0], [8.0]]]]),
+                    "mask": None,
+                    "dropout_p": 1.0,
+                },
+            ),
+            Case(
+                "it holds for a batch of heads in which all lengths differ",
+                {
+                    "q": numbers(13, 2, 3, 4, 6),
+                    "k": numbers(14, 2, 3, 5, 6),
+                    "v": numbers(15, 2, 3, 5, 7),
+                    "mask": _keep,
+                    "dropout_p": 0.0,
+                },
+            ),
+        ],
+    ),
+    Exercise(
+        "MultiHeadAttention",
+        "3.4",
+        kind="module",
+        inputs={"query": "B Tq d_model", "key": "B Tk d_model", "value": "B Tk d_model", "mask": "B 1 Tq Tk"},
+        outputs={"output": "B Tq d_model", "weights": "B H Tq Tk"},
+        cases=[
+            Case(
+                "with a single token to look at, W_v and W_o are all that counts",
+                {"query": numbers(20, 1, 2, 4), "key": numbers(21, 1, 1, 4), "value": numbers(22, 1, 1, 4)},
+                init=_layer(2, 4),
+                state=_state(100, 4),
+            ),
+            Case(
+                "equal keys get equal weights",
+                {"query": numbers(23, 1, 3, 4), "key": numbers(24, 1, 3, 4), "value": numbers(25, 1, 3, 4)},
+                init=_layer(2, 4),
+                state=_state(120, 4, zero="k"),
+            ),
+            Case(
+                "each head has weights of its own",
+                {"query": numbers(26, 1, 4, 8), "key": numbers(27, 1, 4, 8), "value": numbers(28, 1, 4, 8)},
+                init=_layer(4, 8),
+                state=_state(140, 8),
+            ),
+            Case(
+                "in evaluation nothing is dropped",
+                {"query": numbers(29, 1, 2, 4), "key": numbers(30, 1, 3, 4), "value": numbers(31, 1, 3, 4)},
+                init=_layer(2, 4, dropout=1.0),
+                state=_state(160, 4),
+            ),
+            Case(
+                "it holds with a mask when all lengths differ",
+                {
+                    "query": numbers(32, 2, 4, 21),
+                    "key": numbers(33, 2, 5, 21),
+                    "value": numbers(34, 2, 5, 21),
+                    "mask": _keep,
+                },
+                init=_layer(3, 21),
+                state=_state(180, 21),
+            ),
+        ],
+    ),
+    Exercise(
+        "copy_to_torch",
+        "3.5",
+        inputs={"state": ""},
+        outputs={
+            "in_proj_weight": "3·d_model d_model",
+            "in_proj_bias": "3·d_model",
+            "out_proj.weight": "d_model d_model",
+            "out_proj.bias": "d_model",
+        },
+        cases=[
+            Case(
+                "the example worked by hand comes out",
+                {
+                    "state": {f"W_{name}.weight": torch.tensor([[i + 1.0]]) for i, name in enumerate("qkvo")}
+                    | {f"W_{name}.bias": torch.tensor([i + 5.0]) for i, name in enumerate("qkvo")}
+                },
+                differentiate=False,
+            ),
+            Case("rows stay rows", {"state": _state(200, 2)}, differentiate=False),
+            Case("it holds for another size", {"state": _state(220, 4)}, differentiate=False),
+        ],
+    ),
+    Exercise(
+        "count_parameters",
+        "3.6",
+        inputs={"d_model": "", "num_heads": "", "bias": ""},
+        outputs={"parameters": ""},
+        tolerance=1e-9,
+        double=False,
+        cases=[
+            Case("the example worked by hand comes out", {"d_model": 6, "num_heads": 2}, differentiate=False),
+            Case("other heads, the same count", {"d_model": 6, "num_heads": 6}, differentiate=False),
+            Case("without biases", {"d_model": 6, "num_heads": 3, "bias": False}, differentiate=False),
+            Case(
+                "the base model of the original transformer",
+                {"d_model": 512, "num_heads": 8, "bias": True},
+                differentiate=False,
+            ),
+        ],
+    ),
+    Exercise(
+        "head_ablation",
+        "3.7",
+        inputs={"heads": "B H T d", "W_o": "d_model d_model"},
+        outputs={"moved": "B H T"},
+        cases=[
+            Case(
+                "the example worked by hand comes out",
+                {"heads": torch.tensor([[[[3.0, 4.0]], [[0.0, 1.0]]]]), "W_o": torch.eye(4)},
+                differentiate=False,
+            ),
+            Case(
+                "a head that W_o does not read is not missed",
+                {
+                    "heads": torch.tensor([[[[3.0, 4.0]], [[0.0, 1.0]]]]),
+                    "W_o": torch.tensor([[0.0, 0, 1, 0], [0, 0, 0, 2], [0, 0, 0, 0], [0, 0, 0, 0]]),
+                },
+                differentiate=False,
+            ),
+            Case(
+                "one head more, and tokens that differ",
+                {"heads": numbers(40, 1, 3, 3, 2), "W_o": numbers(41, 6, 6)},
+                differentiate=False,
+            ),
+            Case(
+                "it holds when all lengths differ",
+                {"heads": numbers(42, 2, 3, 4, 5), "W_o": numbers(43, 15, 15)},
+                differentiate=False,
+            ),
+        ],
+    ),
+    Exercise("counterexample", "3.8", kind="counterexample"),
+    Exercise(
+        "repaired_attention",
+        "3.9",
+        inputs={"q": "B Tq d_model", "k": "B Tk d_model", "v": "B Tk d_model", "num_heads": ""},
+        outputs={"context": "B Tq d_model"},
+        cases=[
+            Case(
+                "it still holds for one head",
+                {"q": numbers(50, 1, 2, 4), "k": numbers(51, 1, 3, 4), "v": numbers(52, 1, 3, 4), "num_heads": 1},
+            ),
+            Case(
+                "equal scores: each head averages its half of every token",
+                {
+                    "q": torch.zeros(1, 2, 2),
+                    "k": torch.zeros(1, 2, 2),
+                    "v": torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]),
+                    "num_heads": 2,
+                },
+            ),
+            Case(
+                "it holds for as many heads as tokens",
+                {"q": numbers(53, 1, 4, 8), "k": numbers(54, 1, 4, 8), "v": numbers(55, 1, 4, 8), "num_heads": 4},
+            ),
+            Case(
+                "it holds when all lengths differ",
+                {"q": numbers(56, 2, 4, 15), "k": numbers(57, 2, 5, 15), "v": numbers(58, 2, 5, 15), "num_heads": 3},
+            ),
+        ],
+    ),
+]
