@@ -350,10 +350,16 @@ def observe_case(exercise: Exercise, case: Case, attempt: Callable) -> Outcome:
         return built
     wanted = {name: list(tensor.shape) for name, tensor in case.state.items()}
     if built.value != wanted:
-        have = _parameters(built.value) if isinstance(built.value, dict) else built.value
-        return Outcome(
-            failure=Failure("WrongParameters", f"its parameters are {have}\nthey should be {_parameters(wanted)}")
-        )
+        have = built.value if isinstance(built.value, dict) else {}
+        # Of the parameters, those that differ: a message is short.
+        mine = {name: shape for name, shape in have.items() if wanted.get(name) != shape}
+        theirs = {name: shape for name, shape in wanted.items() if have.get(name) != shape}
+        text = f"its parameters are {_parameters(mine)}\nthey should be {_parameters(theirs)}"
+        if mine and not theirs:
+            text = f"it has parameters too many: {_parameters(mine)}"
+        elif theirs and not mine:
+            text = f"its parameters are {_parameters(have)}\nmissing: {_parameters(theirs)}"
+        return Outcome(failure=Failure("WrongParameters", text))
     return observe.apply(module, case.state, case.args, gradients=case.differentiate)
 
 
@@ -404,8 +410,10 @@ def _shapes(exercise: Exercise, case: Case) -> str:
     """The inputs of a case with their shapes, for a learner whose code raised on them."""
     written = [
         f"{name} {shape(tuple(value.shape), case.dims, exercise.inputs.get(name))}"
-        for name, value in case.args.items()
         if isinstance(value, torch.Tensor | np.ndarray)
+        else f"{name} = {value!r}"
+        for name, value in case.args.items()
+        if isinstance(value, torch.Tensor | np.ndarray | bool | int | float | str)
     ]
     return ", ".join(written)
 

@@ -79,11 +79,17 @@ def failed_call(failure: Failure, given: str = "") -> dict[str, str]:
     line = f"line {failure.number} of your cell: {failure.line}" if failure.line else ""
     return {
         "rung": "runs",
-        "headline": f"your code raised {failure.kind}.",
+        "headline": f"your code raised {failure.kind}."
+        if failure.kind != "WrongParameters"
+        else "its parameters are not the ones asked for.",
         "given": given,
-        "observed": "\n".join(x for x in (failure.message.strip()[:300], line) if x),
+        "observed": "\n".join(x for x in (_cut(failure.message.strip()), line) if x),
         "cause": _advice(failure),
     }
+
+
+def _cut(text: str, most: int = 300) -> str:
+    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + " …"
 
 
 def shape(shape: tuple[int, ...], dims: dict[str, int], like: list[str] | None = None) -> str:
@@ -134,7 +140,8 @@ def listing(names: list[str]) -> str:
 def _advice(failure: Failure) -> str:
     text = failure.message
     if failure.kind == "WrongParameters":
-        bias = " A layer has a bias unless you say bias=False." if ".bias" in text else ""
+        have, _, wanted = text.partition("\n")
+        bias = " A layer has a bias unless you say bias=False." if have.count(".bias") > wanted.count(".bias") else ""
         return f"The docstring names the layers and their sizes.{bias}"
     if "can't call numpy()" in text.lower():
         return "Stay in PyTorch: a detour over .numpy() cuts the gradient."
