@@ -18,7 +18,7 @@ def comparison(expected: Any, got: Any, output: dict[str, Any], title: str) -> b
     a, b = values.as_array(expected), values.as_array(got)
     if not enabled or a is None or b is None or a.shape != b.shape or a.ndim < 2 or max(a.shape[-2:]) > LARGEST:
         return False
-    if a.dtype.kind not in "fiu" or min(a.shape[-2:]) < 2 or not np.isfinite(b).all():
+    if a.dtype.kind not in "fiub" or min(a.shape[-2:]) < 2 or not np.isfinite(b).all():
         return False
     flat_a, flat_b = a.reshape(-1, *a.shape[-2:]).astype(float), b.reshape(-1, *b.shape[-2:]).astype(float)
     member = int(np.abs(flat_a - flat_b).max(axis=(1, 2)).argmax())

@@ -19,6 +19,7 @@ from .answers import Case, Exercise, Mistake
 from .messages import CheckFailed, failed_call, largest_difference, listing, numbers, shape
 from .observe import Failure, Outcome, kind
 
+_BOOLEAN_ADVICE = "A comparison such as <, >= or == gives True and False; ones and zeros are numbers."
 _DTYPE_ADVICE = {
     False: "Something made a new tensor or converted one. Make it from the input: x.new_zeros(...), "
     "torch.zeros(..., dtype=x.dtype, device=x.device).",
@@ -161,12 +162,13 @@ class Climb:
             if not isinstance(expected, torch.Tensor | np.ndarray):
                 continue
             if got.dtype != expected.dtype:
+                boolean = str(expected.dtype).endswith("bool")
                 self._stop(
                     "dtype",
-                    "the dtype should follow the input.",
+                    "it should be boolean." if boolean else "the dtype should follow the input.",
                     observed=f"{output['name']} is {got.dtype}",
                     expected=str(expected.dtype),
-                    cause=_DTYPE_ADVICE[isinstance(expected, np.ndarray)],
+                    cause=_BOOLEAN_ADVICE if boolean else _DTYPE_ADVICE[isinstance(expected, np.ndarray)],
                 )
             if isinstance(expected, torch.Tensor) and got.device.type != expected.device.type:
                 self._stop(

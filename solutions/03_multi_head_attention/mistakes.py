@@ -569,7 +569,7 @@ class LayerOutputOnly(_Layer):
         return super().forward(query, key, value, mask)[0]
 
 
-@mistake("MultiHeadAttention", "layers without bias", says="they should be W_q.weight (21, 21), W_q.bias (21,)")
+@mistake("MultiHeadAttention", "layers without bias", says="missing: W_q.bias (21,), W_k.bias (21,)")
 class LayerWithoutBias(_Layer):
     def __init__(self, d_model, num_heads, dropout=0.0):
         super().__init__(d_model, num_heads, dropout)
