@@ -105,8 +105,11 @@ def small_multiples(
     numbers: bool = False,
     diverging: bool = False,
     shared_scale: bool = True,
+    colorbar: bool = True,
 ) -> None:
     """Draw several matrices side by side, on one colour scale unless ``shared_scale`` is False.
+
+    Masks, whose only values are 0 and 1, need no colour bar and get none; ``colorbar=False`` leaves it out elsewhere.
 
     Args:
         matrices: each (rows, columns).
@@ -115,6 +118,7 @@ def small_multiples(
     """
     arrays = [_array(m) for m in matrices]
     top = [float(np.abs(a).max()) or 1.0 for a in arrays]
+    colorbar = colorbar and not all(np.isin(a, (0, 1)).all() for a in arrays)
     cell = 0.62 if numbers else 0.42
     width = max(2.6, cell * len(columns)) * len(arrays) + 1.6
     height = max(2.2, cell * 0.85 * len(rows)) + 1.7
@@ -134,7 +138,7 @@ def small_multiples(
                 annot_kws={"size": 8.5},
                 linewidths=1,
                 linecolor="#e8e8e8",
-                cbar=i == len(arrays) - 1 or not shared_scale,
+                cbar=colorbar and (i == len(arrays) - 1 or not shared_scale),
                 cbar_kws={"shrink": 0.85, "pad": 0.03},
                 xticklabels=list(columns),
                 yticklabels=list(rows) if i == 0 else False,
@@ -308,7 +312,7 @@ def _write_legibly(ax: Axes) -> None:
 
 def _headline(figure: Figure, title: str) -> None:
     """The finding, at the top left, in as many lines as the figure's width asks for."""
-    per_line = int(figure.get_size_inches()[0] / 0.088)
+    per_line = int(figure.get_size_inches()[0] / 0.092)
     figure.suptitle(textwrap.fill(title, per_line), x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
