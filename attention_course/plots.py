@@ -312,7 +312,7 @@ def _write_legibly(ax: Axes) -> None:
 
 def _headline(figure: Figure, title: str) -> None:
     """The finding, at the top left, in as many lines as the figure's width asks for."""
-    per_line = int(figure.get_size_inches()[0] / 0.092)
+    per_line = int(figure.get_size_inches()[0] / 0.096)
     figure.suptitle(textwrap.fill(title, per_line), x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
