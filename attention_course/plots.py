@@ -313,6 +313,9 @@ def _write_legibly(ax: Axes) -> None:
 def _headline(figure: Figure, title: str) -> None:
     """The finding, at the top left, in as many lines as the figure's width asks for."""
     per_line = int(figure.get_size_inches()[0] / 0.096)
+    count = len(textwrap.wrap(title, per_line))
+    while len(textwrap.wrap(title, per_line - 1)) == count > 1:  # lines of about the same length, no word alone
+        per_line -= 1
     figure.suptitle(textwrap.fill(title, per_line), x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
