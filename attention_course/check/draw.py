@@ -25,6 +25,8 @@ def comparison(expected: Any, got: Any, output: dict[str, Any], title: str) -> b
     from .. import plots  # here, not above: a check that passes needs no figure
 
     rows, columns = (output["axes"] or ["row", "column"])[-2:]
-    which = f" (B={member})" if len(flat_a) > 1 else ""
+    leading = zip((output["axes"] or [])[:-2], np.unravel_index(member, a.shape[:-2]), strict=False)
+    which = ", ".join(f"{axis} = {index}" for axis, index in leading) if len(flat_a) > 1 else ""
+    which = f" (index {which})" if which else ""
     plots.compare(flat_a[member], flat_b[member], title=title + which, rows=rows, columns=columns)
     return True

@@ -282,13 +282,17 @@ class Climb:
 
     def _draw(self, first: int) -> None:
         """Draw the first wrong matrix, from the case that failed or, if that is too small to draw, a later one."""
-        for index in range(first, len(self.exercise.cases)):
+        later = sorted(range(first + 1, len(self.exercise.cases)), key=lambda i: _is_double(self.exercise.cases[i]))
+        for index in [first, *later]:
             case, outcome = self.exercise.cases[index], self._outcome(index)
             if outcome.failure or (len(self.exercise.outputs) > 1 and not isinstance(outcome.value, tuple | list)):
                 continue
             for output, got, expected in self._pairs(outcome.value, case):
                 if not values.close(got, expected, self.exercise.tolerance) and draw.comparison(
-                    expected, got, output, f"{self.title}: {case.shows}"
+                    expected,
+                    got,
+                    output,
+                    f"{self.title}: {case.shows if index == first else 'the same on a larger input'}",
                 ):
                     return
 

@@ -119,7 +119,7 @@ def numbers(value: Any, most: int = 12) -> str:
 
 
 def largest_difference(got: Any, expected: Any, axes: list[str]) -> str:
-    """Where two arrays differ most: ``largest difference 0.31 at B=0, Tq=2, Tk=4: 0.82 instead of 0.51``."""
+    """Where two arrays differ most: ``2 of 9 numbers differ; at [0, 2] of (Tq, Tk) it is 0.82 instead of 0.51``."""
     a, b = values.as_array(got), values.as_array(expected)
     if a is None or b is None or a.shape != b.shape or a.size == 0:
         return ""
@@ -127,7 +127,7 @@ def largest_difference(got: Any, expected: Any, axes: list[str]) -> str:
         gap = np.nan_to_num(np.abs(a.astype(float) - b.astype(float)), nan=np.inf)
     where = np.unravel_index(int(gap.argmax()), gap.shape)
     wrong = int((~np.isclose(a.astype(float), b.astype(float), rtol=1e-4, atol=1e-5, equal_nan=True)).sum())
-    place = ", ".join(f"{axis}={i}" for axis, i in zip(axes, where, strict=False))
+    place = f"[{', '.join(map(str, where))}] of ({', '.join(axes)})" if axes else ""
     pair = f"{a[where]:.4g} instead of {b[where]:.4g}"
     return f"{wrong} of {a.size} numbers differ; at {place or 'the only place'} it is {pair}"
 
@@ -148,7 +148,7 @@ def _advice(failure: Failure) -> str:
     if "leaf Variable that requires grad" in text:
         return "An operation in place writes into the input. Write x = x - 1 in place of x -= 1."
     if "mat1 and mat2" in text or "must match the size" in text or "size of tensor" in text or "Expected size" in text:
-        return "Write the shape of each factor beside the line: which axes should meet?"
+        return "Write the shape of each tensor beside the line: which axes should meet?"
     if failure.kind == "NameError":
         return "Is the name spelled as in the signature, and was the cell that defines it run?"
     if failure.kind == "TypeError" and "argument" in text and not failure.line:  # raised by the call itself
