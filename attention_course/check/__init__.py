@@ -112,7 +112,7 @@ def counterexample(
         stop(
             "the right implementation cannot take these inputs.",
             observed=good.failure.message.split("\n")[0],
-            cause="A counterexample is a legal input: the shapes have to fit.",
+            cause="A counterexample is a legal input. Look at the shapes, the dtypes, and the line above.",
         )
     array = values.as_array(good.value)
     if array is None or array.size == 0 or not torch.isfinite(good.value).all():
@@ -129,6 +129,14 @@ def counterexample(
             cause="Read the buggy line again: for which shape or value would it not matter? Choose another one.",
         )
     _pass(name, label, ["the inputs are legal", "the buggy implementation goes wrong on them"])
+
+
+_WHY_A_TEST_REFUSES = {
+    True: "Compare floating-point numbers with torch.allclose or torch.testing.assert_close, not with == (and with "
+    "equal_nan=True where a NaN may stand), and ask only for what every right implementation does.",
+    False: "This was raised before anything was compared: the test hands the implementation something that it need not "
+    "take, or does something with the result that it need not allow.",
+}
 
 
 def test_of(name: str, test: Callable, *, right: Mapping[str, Callable], wrong: Mapping[str, Callable]) -> None:
@@ -150,8 +158,7 @@ def test_of(name: str, test: Callable, *, right: Mapping[str, Callable], wrong: 
                 title,
                 f"it rejects a right implementation: {label_of_right}.",
                 observed=f"{verdict.kind} {verdict.message}".strip().split("\n")[0] + f"\n{verdict.line}",
-                cause="Compare floating-point numbers with torch.allclose or torch.testing.assert_close, not with ==, "
-                "and ask only for what every right implementation does.",
+                cause=_WHY_A_TEST_REFUSES[verdict.kind == "AssertionError"],
                 rung="accepts",
             )
     missed = [each for each in wrong if verdicts[each] is None]

@@ -668,8 +668,8 @@ for d in (4, 64, 1024):
 # At the end $m = 3$ and $\ell = 1.652$, the sum of section 3. The weight of "mat" is $e^{2 - 3} / 1.652 = 0.22$. One pass gave both
 # numbers; only the division remains.
 #
-# **What do $m$ and $\ell$ start from?** $\ell$ from 0. For $m$, $-\infty$ suggests itself, but there is a trap. Lesson 05 will
-# switch tokens off by giving them the score $-\infty$. If a whole chunk is switched off, the new maximum is $-\infty$ too, and
+# **What do $m$ and $\ell$ start from?** $\ell$ from 0. For $m$, $-\infty$ suggests itself, but there is a trap. Attention often
+# switches tokens off by giving them the score $-\infty$ (lesson 05). If a whole chunk is switched off, the new maximum is $-\infty$ too, and
 # $-\infty - (-\infty)$ is `nan`. Start from the lowest *finite* number, `torch.finfo(x.dtype).min`, and the trouble does not arise:
 # switched-off scores then give $e^{-\infty} = 0$.
 #
@@ -1075,7 +1075,7 @@ check.progress()
 # every cross-entropy loss. `softmax_jvp` is what `backward` runs. The pair $(m, \ell)$ is the heart of FlashAttention: it never
 # stores a row of weights, and corrects the running average of the values by the same factor $e^{m - m'}$.
 #
-# **Next.** Lesson 03 runs several attention layers side by side. Lesson 05 gives scores of $-\infty$ to tokens that must not be
+# **Next.** Lesson 03 runs several attention layers side by side. Lesson 05 hides tokens that must not be
 # seen, and lesson 11 picks up `online_softmax` again.
 #
 # **References**

@@ -328,7 +328,7 @@ class CrossWithBias(_Layer):
 @mistake(
     "CrossAttention",
     "keys that keep the width of the query",
-    says="they should be W_q.weight (18, 7), W_k.weight (18, 8)",
+    says="they should be W_k.weight (18, 8), W_v.weight (18, 10)",
 )
 class CrossOneWidth(_Layer):
     def __init__(self, query_dim, key_dim, value_dim, out_dim, num_heads=1):
