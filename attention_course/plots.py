@@ -164,13 +164,14 @@ def compare(expected: Matrix, got: Matrix, *, title: str, rows: str, columns: st
     a, b = _array(expected), _array(got)
     limit = float(max(np.abs(a).max(), np.abs(b).max())) or 1.0
     gap = float(np.abs(b - a).max())
+    form = ".0f" if all((x == np.round(x)).all() for x in (a, b)) else ".2f"
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(9.0, 2.9), layout="constrained")
         for ax, (name, array) in zip(
             figure.subplots(1, 3), (("expected", a), ("yours", b), ("yours minus expected", b - a)), strict=True
         ):
             _seaborn().heatmap(
-                array, ax=ax, cmap=DIVERGING, vmin=-limit, vmax=limit, annot=array.size <= 36, fmt=".2f",
+                array, ax=ax, cmap=DIVERGING, vmin=-limit, vmax=limit, annot=array.size <= 36, fmt=form,
                 annot_kws={"size": 8}, linewidths=1, linecolor="#e8e8e8", cbar_kws={"shrink": 0.85},
                 xticklabels=False, yticklabels=False,
             )  # fmt: skip

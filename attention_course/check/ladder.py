@@ -362,7 +362,7 @@ def observe_case(exercise: Exercise, case: Case, attempt: Callable) -> Outcome:
         theirs = {name: shape for name, shape in wanted.items() if have.get(name) != shape}
         text = f"its parameters are {_parameters(mine)}\nthey should be {_parameters(theirs)}"
         if mine and not theirs:
-            text = f"it has parameters too many: {_parameters(mine)}"
+            text = f"it has too many parameters: {_parameters(mine)}"
         elif theirs and not mine:
             text = f"its parameters are {_parameters(have)}\nmissing: {_parameters(theirs)}"
         return Outcome(failure=Failure("WrongParameters", text))
@@ -427,6 +427,8 @@ def _shapes(exercise: Exercise, case: Case) -> str:
 def _type_advice(got: Any, numpy: bool = False) -> str:
     if got is None:
         return "Does the function end in a `return` line?"
+    if hasattr(got, "values") and hasattr(got, "indices"):  # what max, min and sort return
+        return "max(dim=...) returns values and places: take .values, or use amax."
     if isinstance(got, list | tuple):
         together = "np.array or np.stack" if numpy else "torch.stack or torch.cat"
         return f"Put the pieces together with {together} before you return them."
