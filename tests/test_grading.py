@@ -1,15 +1,13 @@
 """`nbgrader autograde` with the real gradebook: a solution gets full marks, an untouched notebook nothing."""
 
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 from conftest import LESSONS, ROOT
-from nbgrader.api import Gradebook
+from nbgrading import nbgrader, scores
 
 from attention_course.grading import sandbox
 
@@ -29,12 +27,7 @@ class Course:
             )
 
     def nbgrader(self, *args: str) -> subprocess.CompletedProcess:
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        return subprocess.run(
-            [sys.executable, "-m", "nbgrader", *args],
-            cwd=self.root, env=os.environ | {"PATH": path, "ATTENTION_CHECK_SECONDS": "2"},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        return nbgrader(self.root, *args)
 
     def submit(self, student: str, lesson: str, notebook: nbformat.NotebookNode) -> None:
         folder = self.root / "grading" / "submitted" / student / lesson
@@ -42,9 +35,7 @@ class Course:
         nbformat.write(notebook, folder / f"{lesson}.ipynb")
 
     def scores(self, student: str, lesson: str) -> dict[str, tuple[float, float]]:
-        with Gradebook(f"sqlite:///{self.root / 'grading' / 'gradebook.db'}") as gradebook:
-            submission = gradebook.find_submission_notebook(lesson, lesson, student)
-            return {g.name: (g.score, g.max_score) for g in submission.grades}
+        return scores(self.root, student, lesson)
 
 
 def released(course: Course, lesson: str) -> nbformat.NotebookNode:

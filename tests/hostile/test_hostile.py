@@ -1,6 +1,5 @@
 """The hostile class, graded by plain `nbgrader autograde`: nothing stolen, nothing broken, the honest scored right."""
 
-import os
 import shutil
 import socket
 import subprocess
@@ -12,7 +11,7 @@ from pathlib import Path
 import nbformat
 import psutil
 import pytest
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrading import nbgrader, scores
 
 from attention_course.authoring.lesson import all_lessons
 from attention_course.grading import sandbox
@@ -56,20 +55,10 @@ class Class:
         self.feedback = self.nbgrader("generate_feedback", LESSON.name)
 
     def nbgrader(self, *args: str) -> subprocess.CompletedProcess:
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        extra = {"PATH": path, "ATTENTION_CHECK_SECONDS": "2", "SECRET": "canary-of-the-grader"}
-        return subprocess.run(
-            [sys.executable, "-m", "nbgrader", *args],
-            cwd=self.root, env=os.environ | extra, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        return nbgrader(self.root, *args, SECRET="canary-of-the-grader")
 
     def scores(self, name: str) -> dict[str, tuple[float, float]]:
-        with Gradebook(f"sqlite:///{self.root / 'grading' / 'gradebook.db'}") as gradebook:
-            try:
-                found = gradebook.find_submission_notebook(LESSON.name, LESSON.name, name)
-            except MissingEntry:
-                return {}
-            return {g.name.removeprefix("test-"): (g.score, g.max_score) for g in found.grades}
+        return {test.removeprefix("test-"): points for test, points in scores(self.root, name, LESSON.name).items()}
 
     def kept(self, name: str) -> str:
         """Everything that grading kept of a submission: the graded notebook and the feedback."""
