@@ -21,7 +21,7 @@
 # | | |
 # |---|---|
 # | time | 90 minutes |
-# | difficulty | moderate; sines and cosines, and one rotation |
+# | difficulty | medium; sines and cosines, and one rotation |
 # | builds on | lesson 01: the six tokens and the layer; lesson 02: softmax; lesson 03: where the heads stand |
 # | you will write | 5 small functions and a module, none longer than 8 lines, one counterexample and one repair |
 #
@@ -74,16 +74,16 @@ sentence = torch.tensor(
     device=where,
 )[None]  # (1, 6, 6): a batch of one sentence
 
-W_q, W_k = torch.zeros(6, 4), torch.zeros(6, 4)  # six features in, four channels out
+W_q, W_k = torch.zeros(4, 6), torch.zeros(4, 6)  # four channels out, six features in, as nn.Linear keeps them
 asks = {"action": "alive", "relation": "surface", "pointer": "thing", "thing": "action"}
 for channel, (who, what) in enumerate(asks.items()):
-    W_q[features.index(who), channel] = 6.0
-    W_k[features.index(what), channel] = 1.0
+    W_q[channel, features.index(who)] = 6.0
+    W_k[channel, features.index(what)] = 1.0
 
 
 def content_scores(x: torch.Tensor) -> torch.Tensor:
     """Scaled dot-product scores of the six features. x: (B, T, 6); returns (B, T, T)."""
-    q, k = x @ W_q.to(x), x @ W_k.to(x)  # .to(x): with the dtype and on the device of x
+    q, k = x @ W_q.to(x).T, x @ W_k.to(x).T  # .to(x): with the dtype and on the device of x
     return (q @ k.transpose(-2, -1)) / math.sqrt(q.shape[-1])
 
 
@@ -102,9 +102,10 @@ print(
 
 # %% [markdown]
 # Whoever sat on whom, the verb receives the same vector. It is no weakness of these matrices. Write a sentence as a matrix $X$, one row
-# for each token, and a shuffle as a matrix $P$ that exchanges rows. What happens to attention when it is handed $P X$?
+# for each token, and a shuffle as a matrix $P$ that exchanges rows: in code $PX$ is `x[:, order]`. Without a shuffle the layer makes queries $Q$, keys $K$, values $V$,
+# weights $A$ and, all in all, the contexts $f(X) = AV$. What happens when it is handed $P X$?
 #
-# * Every query and key is made from one token alone, so their rows are shuffled along: $PQ$ and $PK$.
+# * Every query, key and value is made from one token alone, so their rows are shuffled along: $PQ$, $PK$ and $PV$.
 # * The scores become $(PQ)(PK)^\top = P\,(QK^\top)\,P^\top$: rows shuffled, and columns in the same way.
 # * Softmax looks at one row at a time and does not care in which order its entries stand: the weights are $P A P^\top$.
 # * The contexts are $(P A P^\top)(P V) = P\,A\,V$, because $P^\top P$ puts everything back.
@@ -170,7 +171,8 @@ def equivariance_gap(model, x: torch.Tensor, order: torch.Tensor) -> float:
         order: (T,), a shuffle: place i of the shuffled sentence holds token order[i].
 
     Returns:
-        The largest absolute difference between the two ways, as a number. 0 if the model does not see this shuffle.
+        The largest absolute difference between the two ways, as a number (a Python float or a tensor without axes). 0 if
+        the model does not see this shuffle.
 
     Example:
         model "running mean", x [[[2], [4], [0]]] and order [2, 0, 1] give 2.
@@ -197,7 +199,7 @@ def equivariance_gap(model, x: torch.Tensor, order: torch.Tensor) -> float:
 # </details>
 # <details><summary>Hint 3: almost the line</summary>
 #
-# `before = model(x[:, order])`, `after = model(x)[...]`, and then `.abs()`, `.max()` and `.item()` of what lies between them.
+# Two lines, `before = model(...)` and `after = model(x)[...]`, each with one shuffle in it. Of `before - after` you want the largest absolute value.
 #
 # </details>
 
@@ -227,18 +229,18 @@ for name in models:
 #
 # ## 2 · A clock with many hands
 #
-# What vector should say "I am at place $p$"?
+# What vector should say "I am at place $p$"? (A place is also called a *position*, and each number of such a vector a *dimension*; the figures do so.)
 #
 # * **The number $p$ itself?** At place 5000 it is 5000, and drowns every feature.
 # * **The fraction $p / T$?** Bounded, but the same word in the same place gets another number as soon as the sentence grows.
-# * **Binary digits?** 3 is `011` and 4 is `100`. Bounded, all different, and they work for any length. The last digit flips at every step, the one before at
+# * **Binary digits?** 3 is `011` and 4 is `100`. Bounded, all different, and with enough digits for any length. The last digit flips at every step, the one before at
 #   every second step, and so on. But from 3 to 4 *all* digits jump, while from 4 to 5 only one does.
 #
 # The third idea is nearly right; its jumps are the trouble. A clock has none. Its hands turn at different speeds, like the digits, but smoothly: the
-# second hand tells moments apart, the hour hand tells mornings from evenings. So use **hands**. A hand that turns by the angle $\omega$ (omega) at each step stands
+# second hand tells moments apart, the hour hand tells breakfast from lunch. So use **hands**. A hand that turns by the angle $\omega$ (omega) at each step stands
 # at the angle $p\,\omega$ at place $p$, and its tip has the coordinates $\sin(p\,\omega)$ and $\cos(p\,\omega)$: two numbers for each hand.
 #
-# With $d$ numbers there are $d/2$ hands. Number them $i = 0, 1, 2, \dots$ and let their speeds fall from 1 towards $1/10\,000$, each by the same
+# With $d$ numbers there are $d/2$ hands. Number them $i = 0, 1, 2, \dots$ and let their speeds (their **rates**) fall from 1 towards $1/10\,000$, each by the same
 # factor. This is the **sinusoidal encoding** of the first transformer:
 #
 # $$\mathrm{PE}[p,\, 2i] = \sin(p\,\omega_i), \qquad \mathrm{PE}[p,\, 2i + 1] = \cos(p\,\omega_i), \qquad \omega_i = 10\,000^{-2i/d} .$$
@@ -341,7 +343,7 @@ plots.heatmap(
 )
 
 # %% [markdown]
-# And some of its columns over a longer stretch. All four are sines; only their speeds differ.
+# And some of its columns over a longer stretch. All four are sines; only their rates differ.
 
 # %%
 table = sinusoidal(49, 16)
@@ -350,7 +352,7 @@ plots.lines(
     {f"dimension {c}": table[:, c] for c in (0, 2, 4, 8)},
     xlabel="position",
     ylabel="value of the dimension",
-    title="Each pair of dimensions is a hand with a speed of its own",
+    title="Four sines of one table: the same wave at four speeds",
     alt="Four sine columns of the sinusoidal encoding with 16 dimensions, over 49 positions. Dimension 0 turns once in 6 "
     "positions, dimension 2 once in 20, dimension 4 once in 63, and dimension 8 rises slowly to about 0.46.",
 )
@@ -372,8 +374,12 @@ plots.lines(
 # Two things to see. For $p = r$ every cosine is 1, and the sum is $d/2$: all vectors have the same length. And the product depends on $p - r$ **alone**: places 2 and 5 are
 # exactly as alike as places 40 and 43.
 #
-# By hand, with the table above, places 1 and 3: $0.84 \cdot 0.14 + 0.54 \cdot (-0.99) + 0.01 \cdot 0.03 + 1 \cdot 1 \approx 0.58$. The formula says
+# <details><summary>By hand, for places 1 and 3</summary>
+#
+# With the table above: $0.84 \cdot 0.14 + 0.54 \cdot (-0.99) + 0.01 \cdot 0.03 + 1 \cdot 1 \approx 0.58$. The formula says
 # $\cos 2 + \cos 0.02 \approx -0.42 + 1.00 = 0.58$.
+#
+# </details>
 #
 # So the matrix of all products, $\mathrm{PE}\,\mathrm{PE}^\top$, is constant along its diagonals. Divide it by $d/2$, so that 1 means "the same place", and
 # move the slider over the number of dimensions (where no slider can be shown, two of its settings stand in for it). White stands for
@@ -413,7 +419,7 @@ def few_and_many_dimensions() -> None:
         columns=places,
         ylabel="position p",
         xlabel="position r",
-        title="One hand takes place 6 for place 0; many hands leave a single band along the diagonal",
+        title="One hand takes place 6 for place 0; many hands leave one dark band along the diagonal",
         alt="Two maps of how alike 13 positions are. With 2 dimensions there are three stripes: the diagonal, and one at a "
         "distance of 6 on each side, nearly as strong. With 64 dimensions one band runs along the diagonal: 1.00 on "
         "it, 0.97 beside it, 0.74 at a distance of 6.",
@@ -424,18 +430,18 @@ plots.interactive(at_dimension, name="dimensions d", options=[2, 4, 8, 16, 32, 6
 
 # %% [markdown]
 # With one hand, the picture repeats every six places. With many, all of them agree on the diagonal, and away from it they point in different directions, the fast ones first. So the false
-# stripes fade and the **diagonal band** stays; the slow hands, which have hardly moved, keep far places somewhat alike. A layer whose queries and keys are these vectors prefers its
+# stripes fade (with $d = 16$ place 6 still stands out, 0.81 against 0.69 at place 3; from $d = 32$ on it hardly does) and the **diagonal band** stays; the slow hands, which have hardly moved, keep far places somewhat alike. A layer whose queries and keys are these vectors prefers its
 # surroundings, without a single learned number.
 #
 # ## 4 · One matrix for "three places on"
 #
 # A head that looks for the *next* word needs more than "near me": from place $p$ it must find place $p + 1$, whatever $p$ is. A query is a linear map of the
-# token. Is there one matrix $M$ that turns $\mathrm{PE}[p]$ into $\mathrm{PE}[p + k]$, **the same for every $p$**?
+# token. Is there one matrix $M$ that turns $\mathrm{PE}[p]$ into $\mathrm{PE}[p + n]$, **the same for every $p$**?
 #
-# For one hand, going on by $k$ places means turning it by the angle $k\,\omega$. The addition theorems say so in numbers:
+# For one hand, going on by $n$ places means turning it by the angle $n\,\omega$. The addition theorems say so in numbers:
 #
-# $$\begin{pmatrix} \sin((p + k)\,\omega) \\ \cos((p + k)\,\omega) \end{pmatrix} =
-# \begin{pmatrix} \cos k\omega & \sin k\omega \\ -\sin k\omega & \cos k\omega \end{pmatrix}
+# $$\begin{pmatrix} \sin((p + n)\,\omega) \\ \cos((p + n)\,\omega) \end{pmatrix} =
+# \begin{pmatrix} \cos n\omega & \sin n\omega \\ -\sin n\omega & \cos n\omega \end{pmatrix}
 # \begin{pmatrix} \sin p\,\omega \\ \cos p\,\omega \end{pmatrix} .$$
 #
 # There is no $p$ in the matrix. By hand, with $\omega = 1$, from place 0 to place 1: the vector $(0, 1)$ becomes $(\sin 1, \cos 1) \approx (0.84, 0.54)$, which is row 1 of the table
@@ -443,17 +449,17 @@ plots.interactive(at_dimension, name="dimensions d", options=[2, 4, 8, 16, 32, 6
 #
 # For $d$ numbers, put one such block for each hand along the diagonal, with its own $\omega_i$, and zeros elsewhere:
 #
-# $$M_k = \begin{pmatrix} \cos k\omega_0 & \sin k\omega_0 & 0 & 0 \\ -\sin k\omega_0 & \cos k\omega_0 & 0 & 0 \\ 0 & 0 & \cos k\omega_1 & \sin k\omega_1 \\ 0 & 0 & -\sin k\omega_1 & \cos k\omega_1 \end{pmatrix} \qquad (d = 4) .$$
+# $$M_n = \begin{pmatrix} \cos n\omega_0 & \sin n\omega_0 & 0 & 0 \\ -\sin n\omega_0 & \cos n\omega_0 & 0 & 0 \\ 0 & 0 & \cos n\omega_1 & \sin n\omega_1 \\ 0 & 0 & -\sin n\omega_1 & \cos n\omega_1 \end{pmatrix} \qquad (d = 4) .$$
 #
 # ### Exercise 4.3: the shift matrix
 
 
 # %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "shift_matrix", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def shift_matrix(k: int, d: int) -> torch.Tensor:
-    """The matrix M with PE[p + k] = M PE[p] for every place p.
+def shift_matrix(n: int, d: int) -> torch.Tensor:
+    """The matrix M with PE[p + n] = M PE[p] for every place p.
 
     Args:
-        k: how many places on; a negative k goes back.
+        n: how many places on; a negative n goes back.
         d: how many numbers each place has; even.
 
     Returns:
@@ -462,9 +468,9 @@ def shift_matrix(k: int, d: int) -> torch.Tensor:
     Example:
         shift_matrix(1, 2) is [[0.5403, 0.8415], [-0.8415, 0.5403]].
     """
-    # TODO: the angle k times its rate for each hand; cosines on the diagonal, sines beside it
+    # TODO: the angle n times its rate for each hand; cosines on the diagonal, sines beside it
     ### BEGIN SOLUTION
-    angles = k * 10000.0 ** (-torch.arange(0, d, 2, device=where) / d)  # (d / 2,), one for each hand
+    angles = n * 10000.0 ** (-torch.arange(0, d, 2, device=where) / d)  # (d / 2,), one for each hand
     M = torch.zeros(d, d, device=where)
     M[0::2, 0::2] = M[1::2, 1::2] = torch.diag(torch.cos(angles))
     M[0::2, 1::2] = torch.diag(torch.sin(angles))
@@ -476,12 +482,12 @@ def shift_matrix(k: int, d: int) -> torch.Tensor:
 # %% [markdown]
 # <details><summary>Hint 1: a nudge</summary>
 #
-# The rates are those of exercise 4.2; each hand now has one angle, $k\,\omega_i$. Where in $M_k$ do the cosines stand, and where the sines?
+# The rates are those of exercise 4.2; each hand now has one angle, $n\,\omega_i$. Where in $M_n$ do the cosines stand, and where the sines?
 #
 # </details>
 # <details><summary>Hint 2: the idea</summary>
 #
-# Take only the even rows and even columns of $M_k$: they form a diagonal matrix of cosines, one for each hand. `M[0::2, 0::2]` is that part, and `torch.diag(v)`
+# Take only the even rows and even columns of $M_n$: they form a diagonal matrix of cosines, one for each hand. `M[0::2, 0::2]` is that part, and `torch.diag(v)`
 # makes a diagonal matrix of a vector. The other three parts are alike.
 #
 # </details>
@@ -518,15 +524,15 @@ plots.heatmap(
     columns=places,
     ylabel="position that asks",
     xlabel="position that is asked for",
-    title="Through the shift matrix for 3, every place asks for the one three places on",
+    title="Through the shift matrix for 3, every place asks for the one three places on, as long as there is one",
     alt="Map of the products of shifted and plain encodings, 13 by 13 positions. The band of ones runs three places to "
     "the right of the diagonal.",
     numbers=False,
 )
-print("the strongest place for each:", (asked @ table.T).argmax(dim=1).tolist()[:10])
+print("the strongest place for places 0 to 9:", (asked @ table.T).argmax(dim=1).tolist()[:10])
 
 # %% [markdown]
-# The band has moved by three places. To look $k$ places on, a head has to learn **one** matrix, and it works at every place of every sentence.
+# The band has moved by three places. To look $n$ places on, a head has to learn **one** matrix, and it works at every place of every sentence.
 #
 # ## 5 · Adding positions to tokens
 #
@@ -538,7 +544,7 @@ print("the strongest place for each:", (asked @ table.T).argmax(dim=1).tolist()[
 #
 # $$(x_p + \mathrm{PE}[p])^\top W\,(x_r + \mathrm{PE}[r]) = \underbrace{x_p^\top W x_r}_{\text{what, what}} + \underbrace{x_p^\top W\,\mathrm{PE}[r]}_{\text{what, where}} + \underbrace{\mathrm{PE}[p]^\top W x_r}_{\text{where, what}} + \underbrace{\mathrm{PE}[p]^\top W\,\mathrm{PE}[r]}_{\text{where, where}} .$$
 #
-# All four questions are there, and training decides how much each of them counts. In a space of hundreds of dimensions there is room to keep features and places apart.
+# All four questions are there, and training decides how much each of them counts. In a space of hundreds of dimensions there can be room to keep features and places apart; training has to find it.
 #
 # In code: the table is made once, long enough for the longest sentence, and a batch of sentences takes as many rows from it as it has tokens. Every sentence of the batch gets the same rows. By hand: a batch
 # of one sentence of two tokens, $(1, 1)$ and $(2, 2)$, and a table of three rows, $(0, 1)$, $(5, 6)$ and $(7, 8)$, give $(1, 2)$ and $(7, 8)$.
@@ -579,7 +585,7 @@ def add_positions(x: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
 # </details>
 # <details><summary>Hint 3: almost the line</summary>
 #
-# `return x + table[: x.shape[...]]`
+# `return x + table[: ...]`, where the three dots are the number of tokens in a sentence, read off the shape of `x`.
 #
 # </details>
 
@@ -601,18 +607,24 @@ torch.testing.assert_close(add_positions(_x[1:2], _table), add_positions(_x, _ta
 # Now settle the matter that lesson 01 left open. "The" and "the" are the same token, both ask for a thing, and the layer gave both nouns the same weight. What
 # both articles *want* is the thing just to their right.
 #
-# So that every number can be followed, keep features and places apart: features in the first 6 dimensions, places in 16 more. To the scores of the features
-# comes one term, "where, where", with the shift matrix for one place on. It is largest, $d/2 = 8$, exactly one place to the right. By hand, for "The": "cat" scores $3 + 8 = 11$; "mat", four
+# So that every number can be followed, give every token 22 numbers. The last 16 of the token and the first 6 of the table are 0, so that features and places
+# are still easy to tell apart after the addition. Of the four terms keep two: "what, what", the scores of lesson 01, and "where, where" with $W = M_1^\top$, the shift
+# matrix for one place on, here without a divisor. The second is largest, $d/2 = 8$, exactly one place to the right. By hand, for "The": "cat" scores $3 + 8 = 11$; "mat", four
 # places beyond, scores $3 + 5.6 = 8.6$. A lead of 2.4 is $e^{2.4} \approx 11$ times the weight.
 
 # %% tags=["cover"]
 table = torch.cat([torch.zeros(6, 6, device=where), sinusoidal(6, 16)], dim=1)  # (6, 22): no places among the features
 
 
+def with_places(x: torch.Tensor) -> torch.Tensor:
+    """Features and places in one vector. x: (B, T, 6); returns (B, T, 22)."""
+    empty = torch.zeros(*x.shape[:2], 16, device=x.device)  # room for the places
+    return add_positions(torch.cat([x, empty], dim=-1), table)
+
+
 def weights_with_positions(x: torch.Tensor) -> torch.Tensor:
     """Attention weights that look for content and one place to the right. x: (B, T, 6); returns (B, T, T)."""
-    empty = torch.zeros(*x.shape[:2], 16, device=x.device)  # room for the places
-    placed = add_positions(torch.cat([x, empty], dim=-1), table)  # (B, T, 22)
+    placed = with_places(x)
     what, place = placed[..., :6], placed[..., 6:]
     asked = place @ shift_matrix(1, 16).T  # the place one to the right
     return torch.softmax(content_scores(what) + asked @ place.transpose(-2, -1), dim=-1)
@@ -631,24 +643,31 @@ plots.small_multiples(
 )
 
 # %% [markdown]
-# The two rows that were equal are equal no more. The verb pays a little: one place to its right stands "on", which now draws 0.16. With several
-# heads, one could look for content and another for places. And the sentence about the mat that sat on the cat?
+# The two rows that were equal are equal no more. Others pay: sat gives cat 0.61 in place of 0.80, because "on", one place to its right, draws 0.16; mat, with
+# nothing to its right, gives 0.20 to itself. With several heads, one could look for content and another for places.
+#
+# And the verb, which could not tell who sat on whom? These new weights alone are no help: it finds the cat in either sentence, and a cat has the same features at every place. But
+# the table is added *before* the layer, so the values carry their places too. Let them:
 
 
 # %%
 def attention_with_positions(x: torch.Tensor) -> torch.Tensor:
-    """The layer of section 1, with places. x: (B, T, 6); returns (B, T, 6)."""
-    return weights_with_positions(x) @ x
+    """The layer of section 1, with places. x: (B, T, 6); returns (B, T, 22): the values carry their places along."""
+    return weights_with_positions(x) @ with_places(x)
 
 
 print(f"gap without positions {equivariance_gap(attention, sentence, order):.2f}")
 print(f"gap with positions    {equivariance_gap(attention_with_positions, sentence, order):.2f}")
+here, there = attention_with_positions(sentence)[0, 2], attention_with_positions(other)[0, 2]
+print("sat gets the same context in both:", torch.allclose(here, there, atol=1e-6))
 
 # %% [markdown]
+# sat gives cat 0.61 of its weight in both sentences. But what comes home now says at which place the cat stands: before the verb in one, after it in the other.
+#
 # ## 6 · Or learn them
 #
 # Why compute the table, if it can be a parameter like any other? Start with random numbers and let training find what each place should say. BERT and GPT-2 do so. A
-# learned table is an **embedding** of the place: `nn.Embedding(n, d)` holds a matrix `weight` of `n` rows and `d` columns, and looks rows up.
+# learned table is an **embedding** of the place: `nn.Embedding(rows, columns)` holds a matrix `weight` of that shape, and looks rows up.
 #
 # ### Exercise 4.5: learned positions
 
@@ -725,13 +744,13 @@ assert _refused, "a sentence of 8 tokens fits a table of 7 places"
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# A learned table costs `max_length · d_model` parameters, and it has an end: for place 513 of a table of 512 rows there is nothing. It also has to learn every place by itself.
-# Nothing ties row 7 to row 8, and a row that no training sentence reached keeps its random numbers. We shall see both in section 9.
+# A learned table costs `max_length · d_model` parameters, and it has an end: for place 512 of a table of 512 rows there is nothing (its places are 0 to 511). It also has to learn every place by itself.
+# Nothing ties row 7 to row 8, and a row that no training sentence reached keeps its random numbers. Section 9 shows what such rows do.
 #
 # ## 7 · Or turn queries and keys
 #
 # What a score should depend on is usually not the places but the *distance*: "the word before", not "word 17". Adding a table gives four terms, and even "where, where" depends on both
-# places, unless $W$ happens to be made of shift matrices. Can a score be built that cannot help depending on the distance alone?
+# places, unless $W$ happens to be made of shift matrices. Can a score be built that cannot help depending on the distance alone? By *distance* this section means $r - p$, **sign included**.
 #
 # Back to the hands. Let the numbers of a query be hands too: take them in pairs, $(x_0, x_1)$, $(x_2, x_3)$, and so on, and **turn** pair $i$ by the angle $p\,\omega_i$ when the query
 # stands at place $p$:
@@ -739,22 +758,24 @@ assert _refused, "a sentence of 8 tokens fits a table of 7 places"
 # $$\begin{pmatrix} x'_{2i} \\ x'_{2i+1} \end{pmatrix} = \begin{pmatrix} \cos p\,\omega_i & -\sin p\,\omega_i \\ \sin p\,\omega_i & \cos p\,\omega_i \end{pmatrix} \begin{pmatrix} x_{2i} \\ x_{2i+1} \end{pmatrix} .$$
 #
 # Turn the keys in the same way, each by its own place. Look at one pair: its share of the dot product depends on two lengths and the angle between. Turning changes no length, and if the query's pair turned
-# by $p\,\omega$ and the key's by $r\,\omega$, the angle between them has changed by $(r - p)\,\omega$. So the score depends on the two vectors and on $r - p$, and on nothing else. This is the **rotary
+# by $p\,\omega$ and the key's by $r\,\omega$, the angle between them has changed by $(r - p)\,\omega$. So the score depends on the two vectors and on $r - p$, and on nothing else. A key three places
+# to the left counts differently from one three places to the right. This is the **rotary
 # position embedding**, RoPE.
 #
-# By hand, with $d = 2$, so $\omega = 1$, and $q = k = (1, 0)$. Turned by $p$, the vector is $(\cos p, \sin p)$.
+# By hand, with $d = 2$, so $\omega = 1$, with $q = (1, 0)$ and $k = (0, 1)$. Turned by $p$, the query is $(\cos p, \sin p)$; turned by $r$, the key is $(-\sin r, \cos r)$.
 #
 # | query at | key at | turned query | turned key | score |
 # |---|---|---|---|---|
-# | 0 | 1 | $(1, 0)$ | $(0.54, 0.84)$ | 0.54 |
-# | 1 | 2 | $(0.54, 0.84)$ | $(-0.42, 0.91)$ | $-0.23 + 0.76 \approx 0.54$ |
-# | 0 | 2 | $(1, 0)$ | $(-0.42, 0.91)$ | $-0.42$ |
+# | 0 | 1 | $(1, 0)$ | $(-0.84, 0.54)$ | $-0.84$ |
+# | 1 | 2 | $(0.54, 0.84)$ | $(-0.91, -0.42)$ | $-0.49 - 0.35 = -0.84$ |
+# | 1 | 0 | $(0.54, 0.84)$ | $(0, 1)$ | $0.84$ |
+# | 2 | 1 | $(-0.42, 0.91)$ | $(-0.84, 0.54)$ | $0.35 + 0.49 = 0.84$ |
 #
-# A distance of 1 gives $\cos 1 \approx 0.54$ wherever the pair stands. Nothing is added to the tokens, and values are not turned: places enter through the scores alone, anew in every layer.
+# A key one place to the right scores $-\sin 1 \approx -0.84$ wherever the pair stands, and one place to the left $+0.84$. Nothing is added to the tokens, and values are not turned: places enter through the scores alone, anew in every layer.
 #
 # ### Exercise 4.6: rotary positions
 #
-# The places are passed in, because a sentence does not always begin at 0 (when a model writes word by word, it asks for one place at a time). There may be heads as well: `x` is `(B, T, d)` or `(B, H, T, d)`.
+# The places are passed in, because a sentence does not always begin at 0 (when a model writes word by word, it asks for one place at a time). There may be any axes in front: `x` is `(T, d)`, `(B, T, d)` or `(B, H, T, d)`.
 
 
 # %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "rope", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -852,17 +873,16 @@ plots.small_multiples(
     columns=[str(p) for p in range(12)],
     ylabel="position of the query",
     xlabel="position of the key",
-    title="With RoPE every diagonal is constant: between equal tokens, only the distance counts",
+    title="With RoPE every diagonal is constant: between equal tokens, only r − p counts",
     alt="Two maps of scores between 12 tokens of equal content. With the table added, the scores form an irregular "
     "pattern. With rotary positions every diagonal has one colour.",
     diverging=True,
 )
 
 # %% [markdown]
-# In the code of published models, RoPE comes in two layouts: pairs of neighbours, as here and in the paper, or entry $i$ paired with entry $i + d/2$. Either is right if it is used throughout; weights trained with
-# one do not work with the other.
+# Published code also pairs entry $i$ with entry $i + d/2$. Either layout is right if it is used throughout; weights trained with one do not work with the other.
 #
-# You have built this rotation before. The shift matrix turned a hand by $k\,\omega_i$ as well, in the other direction, because its vectors hold the sine first:
+# You have built this rotation before. The shift matrix turned a hand by $n\,\omega_i$ as well, in the other direction, because its vectors hold the sine first:
 
 # %%
 x = device.randn(16, seed=5)
@@ -874,7 +894,7 @@ print("rope at place 3 is the shift matrix for -3:", torch.allclose(turned, shif
 #
 # There is a way that needs no vectors at all. **ALiBi** (attention with linear biases) leaves queries and keys as they are and lowers each score in proportion to the distance:
 #
-# $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} - m\,|i - j| .$$
+# $$s_{pr} = \frac{q_p \cdot k_r}{\sqrt{d_k}} - m\,|p - r| .$$
 #
 # The **slope** $m$ is a fixed number, another one for each head: for 8 heads $\tfrac12, \tfrac14, \dots, \tfrac1{256}$. This one is a worked example; the code is a single line.
 #
@@ -884,29 +904,34 @@ print("rope at place 3 is the shift matrix for -3:", torch.allclose(turned, shif
 # |---|---|---|---|---|---|
 # | The (place 0) | 1 | 5 | $3 - 0.5 = 2.5$ | $3 - 2.5 = 0.5$ | $e^2 \approx 7.4$ to 1 |
 # | the (place 4) | 3 | 1 | $3 - 1.5 = 1.5$ | $3 - 0.5 = 2.5$ | 1 to $e^1 \approx 2.7$ |
+#
+# And for comparison $m = 2$, steeper than any of the slopes above:
 
 # %%
 six = torch.arange(6, device=where)
 distance = (six[:, None] - six).abs()  # (6, 6)
 plots.small_multiples(
     [torch.softmax(content_scores(sentence)[0] - m * distance, dim=-1) for m in (0.5, 2.0)],
-    titles=["m = 1/2", "m = 2"],
+    titles=["m = 1/2", "m = 2, for comparison"],
     rows=tokens,
     columns=tokens,
     numbers=True,
-    title="A gentle slope settles the articles; with a steep one, on no longer finds mat",
+    title="Both slopes settle the articles; with the steep one, on and mat look mostly at themselves",
     alt="Two maps of attention weights with a penalty for distance. With slope 1/2, The gives 0.78 to cat and 0.11 to mat, "
-    "the gives 0.24 to cat and 0.65 to mat, on gives 0.72 to mat. With slope 2, on gives 0.60 to itself and 0.22 to mat.",
+    "the gives 0.24 to cat and 0.65 to mat, on gives 0.72 to mat, mat gives 0.67 to sat. With slope 2, The gives 0.73 to "
+    "cat and the gives 0.69 to mat, but on gives 0.60 to itself and 0.22 to mat, and mat gives 0.83 to itself.",
 )
 
 # %% [markdown]
-# A gentle slope is a preference for what is near, a steep one a blinker, and several heads with different slopes see near and far at once. What the distance cannot say is *left or right*: $|i - j|$ is the same for both. ALiBi
+# A gentle slope is a preference for what is near, a steep one is a pair of blinkers, and several heads with different slopes see near and far at once. What $|p - r|$, a distance without sign, cannot say is *left or right*. ALiBi
 # was made for models in which every token sees only those before it (lesson 05), and there the question does not arise.
 #
 # ## 9 · Which one?
 #
 # Set all of them the same small task. A sentence is a row of random tokens out of ten, and for each token the layer has to name **its left neighbour**. One attention layer, 32 dimensions, 150 steps of training
-# on sentences of 12 tokens, the same for each. Then comes the examination, on sentences of 12 tokens and on longer ones.
+# on sentences of 12 tokens, the same for each. Then comes the test, on sentences of 12 tokens and on longer ones. ALiBi has slope 1.
+#
+# The code is long and holds nothing new. You may run it and go straight to the figure.
 
 
 # %%
@@ -982,15 +1007,16 @@ plots.lines(
 )
 
 # %% [markdown]
-# Without positions the layer can only guess among the tokens that it sees. ALiBi finds the neighbours, and cannot tell the left one from the right one, as section 8 said. The three others all solve the task on the length that they were
+# Without positions the layer can only guess among the tokens that it sees (0.28 at 12 tokens, less in longer sentences). ALiBi finds the neighbours, and cannot tell the left one from the right one, as section 8 said.
+# It reaches 0.59, not 0.5, because the last token has only one neighbour, and two neighbours may be equal. The three others all solve the task on the length that they were
 # trained on. Beyond it they part. The rows 12 to 47 of the *learned* table were never trained. The *sinusoidal* table knows those places, but the layer never met them, and what it had learned to do with
 # places 0 to 11 does not fully carry over. For *RoPE* place 40 is nothing new: the left neighbour is at the same distance everywhere.
 #
-# This is one small task, not a law: the neighbour is never further away than in training. Large models with RoPE have been found to fail on texts much longer than those they were trained on (Chen et al., below).
+# This is one small task and one seed, not a law: the neighbour is never further away than in training. Large models with RoPE have been found to fail on texts much longer than those they were trained on (Chen et al., below).
 #
 # ## 10 · Spot the bug
 #
-# The function below adds the sinusoidal encoding at given places. Its author had the formula of section 2 before them: $10\,000^{-2i/d}$. They tried it on tokens of two numbers each, at a thousand places, and it agreed with
+# The function below adds the sinusoidal encoding at given places. Its author had the formula of section 2 in front of them: $10\,000^{-2i/d}$. They tried it on tokens of two numbers each, at a thousand places, and it agreed with
 # a second implementation. They looked at larger tables: all rows differ, all entries lie between −1 and 1, all rows have length $\sqrt{d/2}$, and there is even a shift matrix. It is still wrong.
 
 
@@ -1004,6 +1030,8 @@ def published_positions(x: torch.Tensor, positions: torch.Tensor) -> torch.Tenso
 
 def second_positions(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     """The same from complex numbers, with rates spaced evenly on a logarithmic scale from 1 towards 1/10 000."""
+    if x.shape[-1] % 2:
+        raise ValueError("d must be even: every hand takes two of a token's numbers")
     rates = torch.logspace(0, -4, x.shape[-1] // 2 + 1, device=x.device)[:-1]  # (d / 2,)
     angles = positions[:, None] * rates
     tips = torch.polar(torch.ones_like(angles), angles)  # (T, d / 2), cosine + i sine
@@ -1111,7 +1139,8 @@ for _B, _T, _d in ((2, 3, 4), (1, 5, 8), (3, 4, 30), (2, 6, 2)):
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# What did the bug cost? Nothing breaks: a model trains with it. But the rates now fall to $1/10^8$ in place of $1/10^4$. See how far each sine column moves over 512 places.
+# What did the bug cost? Nothing breaks: a model trains with it. But the rates now fall to $1/10^8$ in place of $1/10^4$. See how far each sine column moves over 512 places,
+# from its lowest value to its highest. (It is 2 for a hand that went three quarters of the way round or further, and 1 for one that passed a quarter turn but not a half.)
 
 # %%
 x, positions = torch.zeros(1, 512, 64, device=where), torch.arange(512, device=where)
@@ -1127,7 +1156,8 @@ plots.lines(
     ylabel="how far its sine moves over 512 places",
     title="With the doubled exponent nearly half of the hands stand still",
     alt="How far the sine of each of 32 hands moves over 512 positions. Repaired, hands 0 to 16 run through the full 2, and the "
-    "last still moves by 0.07. As published, only hands 0 to 8 do, and hands 17 to 31 move by less than 0.05.",
+    "last still moves by 0.07. As published, only hands 0 to 8 do, where both curves coincide, and hands 17 to 31 move by "
+    "less than 0.05.",
 )
 
 # %% [markdown]
@@ -1145,7 +1175,7 @@ plots.lines(
 # </details>
 # <details><summary><b>2.</b> For odd d there is a sinusoidal table, but no shift matrix. Why?</summary>
 #
-# Because $\sin((p + k)\,\omega) = \sin p\,\omega \cos k\omega + \cos p\,\omega \sin k\omega$ **needs the cosine of its own hand**, and for odd $d$ the last hand has lost it. No combination of the other
+# Because $\sin((p + n)\,\omega) = \sin p\,\omega \cos n\omega + \cos p\,\omega \sin n\omega$ **needs the cosine of its own hand**, and for odd $d$ the last hand has lost it. No combination of the other
 # hands replaces it for all $p$, since they turn at other speeds.
 #
 # * *Because a matrix needs an even number of rows:* it does not; a (3, 3) matrix is as good as any.
@@ -1157,14 +1187,14 @@ plots.lines(
 # **No.** Scores compare a query with a key, and there the two rotations leave a difference. A value is compared with nothing: it would be handed over turned by its own absolute place, and
 # the sum would mix vectors that were turned differently.
 #
-# * *Yes, all three come from the same tokens:* they have different tasks. Places are needed to decide where to look, not in what is handed over.
+# * *Yes, all three come from the same tokens:* they have different tasks, and RoPE uses places to decide where to look. (A table that is *added* goes into the values too, as in section 5, but nothing is turned there.)
 # * *It makes no difference, since rotations keep lengths:* each vector keeps its length, but directions change, and the sum of the values with them.
 #
 # </details>
 # <details><summary><b>4.</b> You add the sinusoidal table to tokens with entries of about 0.02. What happens?</summary>
 #
-# The places **drown the tokens**: entries of the table are of size 1, fifty times as large, so at first all scores depend on places nearly alone. That is why the first transformer multiplies its
-# embeddings by $\sqrt{d}$ before it adds the table, and why learned tables start with small numbers.
+# The places **drown the tokens**: entries of the table are of size 1, fifty times as large, so at first all scores depend on places nearly alone. The first transformer multiplies its
+# embeddings by $\sqrt{d}$ before it adds the table, which works against this, and BERT starts its learned table with small numbers. (`nn.Embedding` by itself starts with numbers of size 1.)
 #
 # * *Nothing, the projections learn the right scale:* they may in the end, but training starts from scores that hardly see the words.
 # * *The places are lost:* it is the other way round; the smaller part is the one that is lost.
@@ -1177,8 +1207,8 @@ plots.lines(
 check.progress()
 
 # %% [markdown]
-# You measured that attention does not see order, built the table of hands that shows it, found the one matrix that looks $k$ places on, added positions and learned them, and turned queries and keys so that only
-# distances count. Then you set them all the same task.
+# You measured that attention does not see order, built the table of hands that shows it, found the one matrix that looks $n$ places on, added positions and learned them, and turned queries and keys so that only
+# their distance counts. Then you set them all the same task.
 #
 # **Where it lives in real models.** The sinusoidal table belongs to the first transformer. Learned tables are in BERT and GPT-2. RoPE is in Llama and most language models of its kind, ALiBi in BLOOM. A layer in which
 # each token sees only those before it is no longer equivariant, as your `running mean` showed; such models can learn something about order even without positions.

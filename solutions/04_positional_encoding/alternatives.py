@@ -95,20 +95,20 @@ def sinusoidal_by_phase(T, d):
 # 4.3 shift_matrix ---------------------------------------------------------------------------------------------------
 
 
-def _angles(k, d):
-    return [k * 10000 ** (-2 * i / d) for i in range(d // 2)]
+def _angles(n, d):
+    return [n * 10000 ** (-2 * i / d) for i in range(d // 2)]
 
 
 @alternative("shift_matrix")
-def shift_blocks(k, d):
-    blocks = [torch.tensor([[math.cos(a), math.sin(a)], [-math.sin(a), math.cos(a)]]) for a in _angles(k, d)]
+def shift_blocks(n, d):
+    blocks = [torch.tensor([[math.cos(a), math.sin(a)], [-math.sin(a), math.cos(a)]]) for a in _angles(n, d)]
     return torch.block_diag(*blocks).to(device.pick())
 
 
 @alternative("shift_matrix")
-def shift_one_entry_at_a_time(k, d):
+def shift_one_entry_at_a_time(n, d):
     M = torch.zeros(d, d, device=device.pick())
-    for i, a in enumerate(_angles(k, d)):
+    for i, a in enumerate(_angles(n, d)):
         M[2 * i, 2 * i] = M[2 * i + 1, 2 * i + 1] = math.cos(a)
         M[2 * i, 2 * i + 1] = math.sin(a)
         M[2 * i + 1, 2 * i] = -math.sin(a)
@@ -116,16 +116,16 @@ def shift_one_entry_at_a_time(k, d):
 
 
 @alternative("shift_matrix")
-def shift_by_exponential(k, d):
+def shift_by_exponential(n, d):
     generator = torch.zeros(d, d, dtype=torch.float64)
-    for i, a in enumerate(_angles(k, d)):
+    for i, a in enumerate(_angles(n, d)):
         generator[2 * i, 2 * i + 1], generator[2 * i + 1, 2 * i] = a, -a
     return torch.matrix_exp(generator).float().to(device.pick())
 
 
 @alternative("shift_matrix")
-def shift_three_diagonals(k, d):
-    angles = torch.tensor(_angles(k, d), device=device.pick())
+def shift_three_diagonals(n, d):
+    angles = torch.tensor(_angles(n, d), device=device.pick())
     beside = torch.stack([angles.sin(), torch.zeros_like(angles)], dim=1).flatten()[:-1]
     cosines = angles.cos().repeat_interleave(2)
     return torch.diag(cosines) + torch.diag(beside, 1) - torch.diag(beside, -1)

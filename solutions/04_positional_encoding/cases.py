@@ -63,15 +63,15 @@ EXERCISES = [
     Exercise(
         "shift_matrix",
         "4.3",
-        inputs={"k": "", "d": ""},
+        inputs={"n": "", "d": ""},
         outputs={"M": "d d"},
         double=False,
         cases=[
-            Case("the example worked by hand comes out", {"k": 1, "d": 2}),
-            Case("no place on is the identity", {"k": 0, "d": 4}),
-            Case("every hand has its own angle", {"k": 3, "d": 4}),
-            Case("a negative k goes back", {"k": -2, "d": 4}),
-            Case("it holds for more hands", {"k": 5, "d": 8}),
+            Case("the example worked by hand comes out", {"n": 1, "d": 2}),
+            Case("no place on is the identity", {"n": 0, "d": 4}),
+            Case("every hand has its own angle", {"n": 3, "d": 4}),
+            Case("a negative n goes back", {"n": -2, "d": 4}),
+            Case("it holds for more hands", {"n": 5, "d": 8}),
         ],
     ),
     Exercise(

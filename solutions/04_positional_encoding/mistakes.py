@@ -153,10 +153,45 @@ def sinusoidal_doubled(T, d):
 @mistake(
     "sinusoidal",
     "an exponent that is not doubled",
-    "The hands are 0, 1, 2, …, but the exponent holds 2i: 0, 2, 4, …, divided by d.",
+    "The exponent is -2i/d: 0, -2/d, -4/d, …, for the hands i = 0, 1, 2, …",
 )
 def sinusoidal_halved(T, d):
     angles = _places(T) * _rates(d, lambda even: -(even // 2) / d)
+    return _alternate(angles.sin(), angles.cos(), d)
+
+
+@mistake(
+    "sinusoidal",
+    "an exponent that is not doubled, and one hand too few where d is odd,",
+    "The exponent is -2i/d: 0, -2/d, -4/d, …; and for odd d there are (d + 1) / 2 hands. torch.arange(0, d, 2) gives "
+    "both.",
+)
+def sinusoidal_halved_and_short(T, d):
+    table = torch.zeros(T, d, device=device.pick())
+    angles = _places(T) * 10000.0 ** (-torch.arange(d // 2, device=device.pick()) / d)
+    table[:, 0::2], table[:, 1::2] = angles.sin(), angles.cos()
+    return table
+
+
+@mistake(
+    "sinusoidal",
+    "having one hand too few where d is odd",
+    "The last hand keeps its sine, so for odd d there are (d + 1) / 2 hands: torch.arange(0, d, 2) counts them.",
+)
+def sinusoidal_short(T, d):
+    table = torch.zeros(T, d, device=device.pick())
+    angles = _places(T) * 10000.0 ** (-2 * torch.arange(d // 2, device=device.pick()) / d)
+    table[:, 0::2], table[:, 1::2] = angles.sin(), angles.cos()
+    return table
+
+
+@mistake(
+    "sinusoidal",
+    "dividing by the next even number where d is odd",
+    "The exponent divides by d itself, also when d is odd.",
+)
+def sinusoidal_divides_by_even(T, d):
+    angles = _places(T) * _rates(d, lambda even: -even / (d + d % 2))
     return _alternate(angles.sin(), angles.cos(), d)
 
 
@@ -178,6 +213,16 @@ def sinusoidal_rate_per_column(T, d):
 def sinusoidal_halves(T, d):
     angles = _places(T) * _rates(d)
     return torch.cat([angles.sin(), angles.cos()[:, : d // 2]], dim=1)
+
+
+@mistake(
+    "sinusoidal",
+    "putting all cosines first and all sines after them",
+    "Sines and cosines alternate, and a sine comes first: table[:, 0::2] and table[:, 1::2].",
+)
+def sinusoidal_halves_cosines_first(T, d):
+    angles = _places(T) * _rates(d)
+    return torch.cat([angles.cos()[:, : d // 2], angles.sin()], dim=1)
 
 
 @mistake(
@@ -289,9 +334,9 @@ def sinusoidal_batched(T, d):
 # 4.3 shift_matrix ---------------------------------------------------------------------------------------------------
 
 
-def _blocks(k, d, a, b, c, e, exponent=None):
+def _blocks(n, d, a, b, c, e, exponent=None):
     """A matrix with a(angle), b(angle), c(angle), e(angle) in the four corners of every block."""
-    angles = k * _rates(d, exponent)
+    angles = n * _rates(d, exponent)
     M = torch.zeros(d, d, device=device.pick())
     for (row, column), f in zip(((0, 0), (0, 1), (1, 0), (1, 1)), (a, b, c, e), strict=True):
         M[row::2, column::2] = torch.diag(f(angles))
@@ -304,12 +349,12 @@ def _minus_sin(angles):
 
 @mistake(
     "shift_matrix",
-    "the matrix that goes back by k",
+    "the matrix that goes back by n",
     "The minus sign belongs to the lower left sine of every block. (Or is it meant for rows, as in PE[p] @ M? "
     "Here it stands on the left: M PE[p].)",
 )
-def shift_transposed(k, d):
-    return _blocks(k, d, torch.cos, _minus_sin, torch.sin, torch.cos)
+def shift_transposed(n, d):
+    return _blocks(n, d, torch.cos, _minus_sin, torch.sin, torch.cos)
 
 
 @mistake(
@@ -317,35 +362,35 @@ def shift_transposed(k, d):
     "leaving out the minus sign",
     "With two plus signs a block is no rotation: it changes lengths, and d/2 would not stay d/2.",
 )
-def shift_without_minus(k, d):
-    return _blocks(k, d, torch.cos, torch.sin, torch.sin, torch.cos)
+def shift_without_minus(n, d):
+    return _blocks(n, d, torch.cos, torch.sin, torch.sin, torch.cos)
 
 
 @mistake(
     "shift_matrix",
     "exchanging sine and cosine",
-    "For k = 0 nothing moves, so M is the identity: cosines on the diagonal.",
+    "For n = 0 nothing moves, so M is the identity: cosines on the diagonal.",
 )
-def shift_exchanged(k, d):
-    return _blocks(k, d, torch.sin, torch.cos, lambda x: -torch.cos(x), torch.sin)
+def shift_exchanged(n, d):
+    return _blocks(n, d, torch.sin, torch.cos, lambda x: -torch.cos(x), torch.sin)
 
 
 @mistake(
     "shift_matrix",
     "leaving out the sines",
-    "sin((p + k)ω) needs both the sine and the cosine of pω. The sines beside the diagonal are missing.",
+    "sin((p + n)ω) needs both the sine and the cosine of pω. The sines beside the diagonal are missing.",
 )
-def shift_diagonal(k, d):
-    return torch.diag(torch.cos(k * _rates(d)).repeat_interleave(2))
+def shift_diagonal(n, d):
+    return torch.diag(torch.cos(n * _rates(d)).repeat_interleave(2))
 
 
 @mistake(
     "shift_matrix",
     "the same angle for every hand",
-    "Each hand has its own rate, so its own angle: k times 10000^(-2i/d).",
+    "Each hand has its own rate, so its own angle: n times 10000^(-2i/d).",
 )
-def shift_one_rate(k, d):
-    return _blocks(k, d, torch.cos, torch.sin, _minus_sin, torch.cos, lambda even: 0.0 * even)
+def shift_one_rate(n, d):
+    return _blocks(n, d, torch.cos, torch.sin, _minus_sin, torch.cos, lambda even: 0.0 * even)
 
 
 @mistake(
@@ -353,8 +398,8 @@ def shift_one_rate(k, d):
     "an exponent that is doubled twice",
     "torch.arange(0, d, 2) is 2i already.",
 )
-def shift_doubled(k, d):
-    return _blocks(k, d, torch.cos, torch.sin, _minus_sin, torch.cos, lambda even: -2 * even / d)
+def shift_doubled(n, d):
+    return _blocks(n, d, torch.cos, torch.sin, _minus_sin, torch.cos, lambda even: -2 * even / d)
 
 
 @mistake(
@@ -362,46 +407,58 @@ def shift_doubled(k, d):
     "an exponent that is not doubled",
     "The exponent holds 2i: 0, 2, 4, …, divided by d. The rates are those of exercise 4.2.",
 )
-def shift_halved(k, d):
-    return _blocks(k, d, torch.cos, torch.sin, _minus_sin, torch.cos, lambda even: -(even // 2) / d)
+def shift_halved(n, d):
+    return _blocks(n, d, torch.cos, torch.sin, _minus_sin, torch.cos, lambda even: -(even // 2) / d)
 
 
 @mistake(
     "shift_matrix",
-    "putting all sines first and all cosines after them",
+    "a table with the sines in one half and the cosines in the other",
     "In our table the sine and the cosine of one hand are neighbours, so the blocks stand along the diagonal.",
 )
-def shift_halves(k, d):
-    angles = k * _rates(d)
+def shift_halves(n, d):
+    angles = n * _rates(d)
     c, s = torch.diag(angles.cos()), torch.diag(angles.sin())
     return torch.cat([torch.cat([c, s], dim=1), torch.cat([-s, c], dim=1)])
 
 
 @mistake(
     "shift_matrix",
-    "moving the entries of the vector by k",
-    "A place further on is not the same vector with its entries moved: every hand turns by its own angle.",
+    "a table with the cosines in one half and the sines in the other",
+    "In our table the sine and the cosine of one hand are neighbours, the sine first, so the blocks stand along the "
+    "diagonal.",
 )
-def shift_rolls(k, d):
-    return torch.eye(d, device=device.pick()).roll(k, dims=0)
+def shift_halves_cosines_first(n, d):
+    angles = n * _rates(d)
+    c, s = torch.diag(angles.cos()), torch.diag(angles.sin())
+    return torch.cat([torch.cat([c, -s], dim=1), torch.cat([s, c], dim=1)])
 
 
 @mistake(
     "shift_matrix",
-    "the matrix for one place, whatever k is,",
-    "k places on is k times the angle.",
+    "moving the entries of the vector by n",
+    "A place further on is not the same vector with its entries moved: every hand turns by its own angle.",
 )
-def shift_by_one(k, d):
+def shift_rolls(n, d):
+    return torch.eye(d, device=device.pick()).roll(n, dims=0)
+
+
+@mistake(
+    "shift_matrix",
+    "the matrix for one place, whatever n is,",
+    "n places on is n times the angle.",
+)
+def shift_by_one(n, d):
     return _blocks(1, d, torch.cos, torch.sin, _minus_sin, torch.cos)
 
 
 @mistake(
     "shift_matrix",
-    "k times the matrix for one place",
-    "Going on twice is turning twice, not twice as long a vector: k belongs to the angle.",
+    "n times the matrix for one place",
+    "Going on twice is turning twice, not twice as long a vector: n belongs to the angle.",
 )
-def shift_k_times(k, d):
-    return k * _blocks(1, d, torch.cos, torch.sin, _minus_sin, torch.cos)
+def shift_n_times(n, d):
+    return n * _blocks(1, d, torch.cos, torch.sin, _minus_sin, torch.cos)
 
 
 # 4.4 add_positions --------------------------------------------------------------------------------------------------
@@ -516,6 +573,15 @@ def add_detached(x, table):
     return x + table[: x.shape[1]].detach()
 
 
+@mistake(
+    "add_positions",
+    "taking the rows without the tokens",
+    "These are the rows of the table alone; add them to x.",
+)
+def add_rows_alone(x, table):
+    return table[: x.shape[1]]
+
+
 # 4.5 LearnedPositions -----------------------------------------------------------------------------------------------
 
 
@@ -556,6 +622,26 @@ class LearnedPerSentence(_Learned):
 class LearnedOnlyPlaces(_Learned):
     def forward(self, x):
         return self.rows(x).expand_as(x)
+
+
+@mistake(
+    "LearnedPositions",
+    "looking the rows up without adding them",
+    "These are the rows of the table alone; add them to x.",
+)
+class LearnedRowsAlone(_Learned):
+    def forward(self, x):
+        return self.rows(x)
+
+
+@mistake(
+    "LearnedPositions",
+    "adding the whole table",
+    "It has rows for longer sentences too. Take the first T.",
+)
+class LearnedWholeTable(_Learned):
+    def forward(self, x):
+        return x + self.table.weight
 
 
 @mistake(
@@ -688,8 +774,8 @@ def rope_halves(x, positions):
 @mistake(
     "rope",
     "turning the other way",
-    "The scores would be the same, but by convention (1, 0) turns towards (0, 1): the minus sign belongs to the "
-    "first of the two rows.",
+    "Scores would still depend on r - p alone, but with left and right exchanged. By convention (1, 0) turns towards "
+    "(0, 1): the minus sign belongs to the first of the two rows.",
 )
 def rope_backwards(x, positions):
     a, b, cos, sin = _turn(x, positions, sign=-1.0)
@@ -811,6 +897,28 @@ def rope_always_single(x, positions):
     return _pairs(a * cos - b * sin, a * sin + b * cos).float()
 
 
+@mistake(
+    "rope",
+    "unpacking x.shape into three names",
+    "x may have heads, or no batch at all: use x.shape[-1] and `...`, and do not name the axes in front.",
+)
+def rope_names_three_axes(x, positions):
+    B, T, d = x.shape
+    a, b, cos, sin = _turn(x, positions)
+    return _pairs(a * cos - b * sin, a * sin + b * cos).reshape(B, T, d)
+
+
+@mistake(
+    "rope",
+    "unpacking x.shape into four names",
+    "x may come without heads, or with no batch at all: use x.shape[-1] and `...`, and do not name the axes in front.",
+)
+def rope_names_four_axes(x, positions):
+    B, H, T, d = x.shape
+    a, b, cos, sin = _turn(x, positions)
+    return _pairs(a * cos - b * sin, a * sin + b * cos).reshape(B, H, T, d)
+
+
 # 4.7 counterexample -------------------------------------------------------------------------------------------------
 
 
@@ -834,7 +942,7 @@ def counterexample_drowned():
     return torch.full((1, 2, 4), 1e6), torch.tensor([0, 1])
 
 
-@mistake("counterexample", "an odd number of entries", says="cannot take these inputs")
+@mistake("counterexample", "an odd number of entries", says="d must be even")
 def counterexample_odd():
     return torch.zeros(1, 2, 5), torch.tensor([0, 10])
 
