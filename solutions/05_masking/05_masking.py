@@ -22,7 +22,7 @@
 # |---|---|
 # | time | 90 minutes |
 # | difficulty | gentle masks, one softmax with three traps in it, and a bug that was reported against PyTorch itself |
-# | builds on | lessons 01 and 02: scores, weights, softmax; lesson 03: heads at axis 1, `nn.MultiheadAttention` |
+# | builds on | lessons 01 and 02: scores, weights, softmax; lesson 03: heads at axis 1, a mask inside attention, `nn.MultiheadAttention` |
 # | you will write | 6 small functions, a test that finds other people's mistakes, a counterexample and a repair |
 #
 # Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution; it
@@ -61,7 +61,7 @@ check.start("05")
 
 # %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "tokens", "locked": true, "schema_version": 3, "solution": false, "task": false}
 tokens = ["The", "cat", "sat", "on", "the", "mat"]
-short = ["The", "cat", "sat", "pad", "pad", "pad"]
+short = ["The", "cat", "sat", "pad 3", "pad 4", "pad 5"]
 lengths = torch.tensor([6, 3], device=where)
 finds = {
     0: [1, 5],
@@ -89,14 +89,16 @@ print(f"weight of sat on padding: {padded[3:].sum():.2f}")
 # $e^0$ is 1, not 0: $20.1 / (20.1 + 5) = 0.80$. A score of 0 is not "nothing". The answer to a sentence now depends on how long
 # its *neighbours* in the batch are, and nobody gets an error message.
 #
-# The remedy is to say, for each query and each key, whether the key counts. A **mask** is a tensor of booleans, and all of this
-# course keeps to one convention:
+# The remedy is to say, for each query and each key, whether the key counts. You met a **mask** in lesson 03: a tensor of booleans.
+# All of this course keeps to one convention:
 #
 # > **True = keep, False = hide.** A mask has any shape that broadcasts to $(B, H, T_q, T_k)$.
 #
 # (The *convention* is a choice. Section 6 shows who chose the opposite.) Softmax then runs over the kept keys alone:
 #
 # $$w_{ij} = \frac{m_{ij}\, e^{s_{ij}}}{\sum_k m_{ik}\, e^{s_{ik}}}, \qquad m_{ij} = 1 \text{ if kept, else } 0 .$$
+#
+# (If no key is kept this is $0/0$; section 4 settles that case.)
 #
 # Whether a key is padding depends on the sentence and on the key's place, not on the head or the query. So the mask
 # needs only the axes $B$ and $T_k$, and an axis of length 1 in place of each of the others, so that it broadcasts:
@@ -138,13 +140,13 @@ def padding_mask(lengths: torch.Tensor, Tk: int) -> torch.Tensor:
 # </details>
 # <details><summary>Hint 2: the idea</summary>
 #
-# `torch.arange(Tk, device=lengths.device)` numbers the places. Give `lengths` the axes `(B, 1, 1, 1)`, and one comparison makes
-# all of the mask.
+# `torch.arange(Tk, device=lengths.device)` numbers the places. Give both tensors axes so that one comparison makes all of the
+# mask.
 #
 # </details>
 # <details><summary>Hint 3: almost the line</summary>
 #
-# `return torch.arange(...) < lengths[:, None, ...]`
+# `return torch.arange(...) < ...`, where the right-hand side is `lengths` with a new axis, `None`, for each of $H$, $T_q$ and $T_k$.
 #
 # </details>
 
@@ -173,8 +175,8 @@ assert check.unchanged(padding_mask, _lengths, 7)
 # ## 2 · A writer may not read ahead
 #
 # A language model reads a text and guesses, at *every* place, the token that comes next. "The" → "cat", "The cat" → "sat", and so
-# on: one sentence of six tokens is five exercises, and all of them are done at once, in one batch of queries. But self-attention
-# lets every token look at all the others. The query at "The" sees "cat", which is the answer.
+# on: a sentence of six tokens holds five such guesses (nothing follows the last token), and all are made at once, one by each
+# query. But self-attention lets every token look at all the others. The query at "The" sees "cat", which is the answer.
 #
 # So a query may look at itself and at what stands before it. That is the **causal mask**. For four tokens:
 #
@@ -196,8 +198,8 @@ assert check.unchanged(padding_mask, _lengths, 7)
 # | query 0 (place 3) | T | T | T | T | F |
 # | query 1 (place 4) | T | T | T | T | T |
 #
-# In general, query $i$ stands at place $p_i = i + T_k - T_q$, and key $j$ is kept if $j \le p_i$. With $T_q = T_k$ this is the
-# first table.
+# In general, query $i$, counting from 0, stands at place $p_i = i + T_k - T_q$, and key $j$ is kept if $j \le p_i$. With $T_q = T_k$
+# this is the first table.
 #
 # ### Exercise 5.2: the causal mask
 
@@ -278,7 +280,7 @@ assert check.unchanged(causal_mask, torch.randn(2, 3, 4, 6))
 new_query, three = torch.zeros(1, 1, 1, 3, device=where), torch.eye(3, device=where)[None, None]
 seen = F.scaled_dot_product_attention(
     new_query, three, three, is_causal=True
-)  # values of 0 and 1: the weights themselves
+)  # the values are the identity, so the context shows the weights
 print("is_causal=True, 1 query and 3 keys, weights:", seen[0, 0].tolist())
 print("your mask,      1 query and 3 keys:         ", causal_mask(scores[:, :, -1:, :3]).tolist())
 
@@ -288,7 +290,7 @@ print("your mask,      1 query and 3 keys:         ", causal_mask(scores[:, :, -
 # The batch of section 1 needs both masks if a model is to learn writing from it. A key counts if *every* mask keeps it: a logical
 # **and**. By hand, for two queries of "The cat sat" with its padding:
 #
-# | | The | cat | sat | pad | pad | pad |
+# | | The | cat | sat | pad 3 | pad 4 | pad 5 |
 # |---|---|---|---|---|---|---|
 # | padding | T | T | T | F | F | F |
 # | causal, query 1 | T | T | F | F | F | F |
@@ -299,7 +301,7 @@ print("your mask,      1 query and 3 keys:         ", causal_mask(scores[:, :, -
 # Broadcasting does the rest: $(B, 1, 1, T_k)$ and $(T_q, T_k)$ give $(B, 1, T_q, T_k)$.
 #
 # Booleans combine without accidents. Masks made of numbers that are *added* to the scores do not: two times the lowest
-# number is $-\infty$, and section 4 shows what a row of these does.
+# number is $-\infty$, so a key hidden twice is no longer the same as one hidden once. Question 4 shows where that hurts.
 #
 # ### Exercise 5.3: combine masks
 
@@ -382,6 +384,9 @@ plots.small_multiples(
 #
 # ## 4 · A softmax that obeys
 #
+# In lesson 03 you hid scores inside attention. Here that step becomes a function of its own, and you see why each of its three
+# parts is needed. It also has to stand what nobody asked for there: NaN under the mask, and 16 bits.
+#
 # How do you make softmax ignore a key? Look at "cat". It finds "sat", which stands in its future, so of its scores
 # $(0, 0, 3, 0, 0, 0)$ only the first two are kept, and its weights should be $(0.5, 0.5, 0, 0, 0, 0)$.
 #
@@ -392,9 +397,11 @@ plots.small_multiples(
 #
 # **Trap 2: a row with nothing to see.** Fill a row with $-\infty$ everywhere and softmax computes $0/0$, which is NaN. Such rows
 # exist: an empty sentence in a batch, or the first place of a sentence that is padded at its *front*, under a causal mask. We
-# agree that such a row has the weights 0, so that its context is 0 too, and that its gradients are finite.
+# agree that such a row has the weights 0, so that its context is 0 too, and that its gradients are finite. (Turning NaN into 0
+# afterwards, with `torch.nan_to_num`, gives the same numbers, but it would also hide a NaN in a *kept* score, which you want to
+# see.)
 #
-# **Trap 3: what is hidden may be anything.** Memory that nobody has filled yet can hold huge numbers, even NaN. Adding to a NaN,
+# **Trap 3: what is hidden may be anything.** A buffer that nobody has filled yet can hold huge numbers, even NaN. Adding to a NaN,
 # or multiplying it by 0, leaves NaN. Only *replacing* it helps. (That also cuts its gradient: no gradient flows into a score that
 # was replaced.)
 #
@@ -422,12 +429,13 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Softmax over the last axis that gives hidden keys the weight 0, whatever their scores are.
 
     Args:
-        scores: (B, H, Tq, Tk), of any floating-point dtype. Hidden scores may be anything, even NaN.
+        scores: (B, H, Tq, Tk), or with fewer axes in front, of any floating-point dtype. Hidden scores may be anything,
+            even NaN. Kept scores are finite and lie above the lowest number of their dtype.
         mask: boolean, True = keep, broadcastable to the shape of scores.
 
     Returns:
-        (B, H, Tq, Tk), weights with the dtype and device of scores. A row sums to 1 if it keeps a key; a row that keeps
-        none is all 0. Gradients are finite in both cases.
+        Weights with the shape, dtype and device of scores. A row sums to 1 if it keeps a key; a row that keeps none is
+        all 0. Gradients are finite in both cases.
 
     Example:
         scores [[0, 0, 3], [1, 1, 1]] and mask [[T, T, F], [F, F, F]] give [[0.5, 0.5, 0], [0, 0, 0]].
@@ -491,12 +499,13 @@ assert check.unchanged(masked_softmax, _scores, _masks[0])
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Now put it to work on the six tokens, without a mask and with the causal one.
+# Now put it to work on the six tokens, without a mask and with the causal one. (The scores are drawn divided by 3, so that one
+# colour scale serves all four maps.)
 
 # %% tags=["cover"]
 everything = torch.ones(1, dtype=torch.bool, device=where)
 without, with_mask = masked_softmax(scores, everything)[0, 0], masked_softmax(scores, causal)[0, 0]
-for i in (1, 3, 5):
+for i in (0, 1, 2, 3, 5):
     before, after = ([round(w, 2) for w in row.tolist()] for row in (without[i], with_mask[i]))
     print(f"{tokens[i]:3} without {before}\n    with    {after}")
 plots.small_multiples(
@@ -671,7 +680,7 @@ def sliding_window_mask(scores: torch.Tensor, window: int) -> torch.Tensor:
 # <details><summary>Hint 3: almost the line</summary>
 #
 # `queries = torch.arange(Tk - Tq, Tk, device=...)[:, None]`, `keys = torch.arange(...)`, then
-# `return (keys <= ...) & (queries - keys < ...)`.
+# `return (keys <= ...) & (queries - keys < ...)`. With `triu`, the diagonal is `Tk - Tq` plus something that depends on `window`.
 #
 # </details>
 
@@ -828,7 +837,7 @@ for _mask in _masks:
 
 # %%
 x = device.randn(2, 6, 8, seed=6)
-split = x.view(2, 6, 2, 4).transpose(1, 2)  # (B, H, T, head_dim), two heads
+split = x.view(2, 6, 2, 4).transpose(1, 2)  # (B, H, T, d), two heads
 look_up = torch.eye(6, device=where).expand(2, 2, 6, 6)  # with these values the contexts are the weights themselves
 sdpa = F.scaled_dot_product_attention(split, split, look_up, attn_mask=both)
 mha = nn.MultiheadAttention(8, 2, batch_first=True).to(where)
@@ -862,9 +871,9 @@ print("SDPA gives 0 where nothing is kept:", not empty.any().item())
 # 5. Shape and dtype are those of the scores, `float16` and `float64` included.
 # 6. Scores and mask are left as they were.
 #
-# A few words of warning. Right implementations differ in the last digit, and at 16 bits there are only three. An implementation
-# hands you plain numbers: no gradient flows through it, and no `bfloat16`. And NaN equals nothing, not even itself: `torch.equal` of
-# two tensors with NaN in the same place is False, while `assert_close` takes `equal_nan=True`.
+# A few words of warning. Right implementations may differ in the last digit, and `float16` has only about three digits. Do not test
+# gradients or `bfloat16`: a right implementation may compute in NumPy, which has neither. And NaN equals nothing, not even itself:
+# `torch.equal` of two tensors with NaN in the same place is False, while `assert_close` takes `equal_nan=True`.
 #
 # Three wrong implementations to practise on, and two that are right:
 
@@ -952,8 +961,8 @@ def test_masked_softmax(implementation) -> None:
 # <details><summary>Hint 2: the idea</summary>
 #
 # Take scores of shape `(2, 2, 3)` in `float64` and a mask of shape `(2, 1, 3)`: the first example keeps two keys, the second none.
-# Under the hidden key put a NaN in one row and a huge score in the other, beside kept scores far below 0. What you expect is a tensor of zeros in which the kept
-# places are a softmax of the kept scores. Keep a `clone()` of what you pass in.
+# Under the hidden key put a NaN in one row and a huge score in the other, beside kept scores far below 0. What you expect is a
+# tensor of zeros in which the kept places are a softmax of the kept scores. Keep a `clone()` of what you pass in.
 #
 # </details>
 # <details><summary>Hint 3: almost the line</summary>
@@ -1009,6 +1018,8 @@ def published_attention(q: torch.Tensor, memory: torch.Tensor, keep: torch.Tenso
 
 def without_padding(q: torch.Tensor, memory: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
     """The specification: each example by itself, its memory cut to the tokens that are kept."""
+    if keep.dtype != torch.bool:
+        raise ValueError("keep must be boolean: True = keep")
     contexts = []
     for one, tokens_of_one, kept in zip(q, memory, keep, strict=True):
         rest = tokens_of_one[kept]  # (number of kept tokens, d)
@@ -1051,7 +1062,7 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 # </details>
 # <details><summary>Hint 2: the idea</summary>
 #
-# There are floating-point "numbers" that absorb whatever they meet, and memory that was never written to (`torch.empty`) can hold
+# There are floating-point "numbers" that absorb whatever they meet, and a tensor that was never written to (`torch.empty`) can hold
 # them. Section 4 called it trap 3. Put one where `keep` is False, and ordinary numbers everywhere else.
 #
 # </details>
@@ -1089,7 +1100,7 @@ assert not torch.allclose(published_attention(_q, _memory, _keep), _right, rtol=
 
 # %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "repaired_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def repaired_attention(q: torch.Tensor, memory: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
-    """Attention to the kept tokens, repaired: whatever the hidden places of the memory hold, it does not matter.
+    """Attention to the kept tokens, repaired: whatever the hidden places of the memory hold does not matter.
 
     Args:
         q: (B, Tq, d), memory: (B, Tk, d), keep: (B, Tk) boolean. An example that keeps nothing gives 0.
@@ -1097,7 +1108,7 @@ def repaired_attention(q: torch.Tensor, memory: torch.Tensor, keep: torch.Tensor
     Returns:
         (B, Tq, d), one context for each query.
     """
-    # TODO: clean the hidden places of the memory before anything is multiplied, then the line of published_attention
+    # TODO: see to it that no product can meet what is hidden, then the line of published_attention
     ### BEGIN SOLUTION
     memory = memory.masked_fill(~keep[:, :, None], 0.0)
     return F.scaled_dot_product_attention(q, memory, memory, attn_mask=keep[:, None, :])
@@ -1118,7 +1129,8 @@ def repaired_attention(q: torch.Tensor, memory: torch.Tensor, keep: torch.Tensor
 # </details>
 # <details><summary>Hint 3: almost the line</summary>
 #
-# `memory = memory.masked_fill(~keep[..., None], ...)`; the second line stays as it is.
+# `memory = memory.masked_fill(...)`, with a condition that has three axes and is True where a place is *hidden*; the second line
+# stays as it is.
 #
 # </details>
 
@@ -1141,11 +1153,16 @@ assert not repaired_attention(_q, _clean, _keep)[2].any()
 
 # %%
 memory[1, 3:] = torch.nan  # the padding of "The cat sat"
-for name, function in (("published", published_attention), ("repaired", repaired_attention)):
-    context = function(q, memory, keep)
+for name, context in (
+    ("published", published_attention(q, memory, keep)),
+    ("repaired", repaired_attention(q, memory, keep)),
+    ("attend", attend(q, memory, memory, keep[:, None])),
+):
     print(f"{name:9} NaN in the contexts of each example:", context.isnan().flatten(1).sum(dim=1).tolist())
 
 # %% [markdown]
+# The last line is `attend` of section 4. It has the same hole: its weights are clean, its values are not.
+#
 # ## Questions
 #
 # Answer in your head first, then open.
@@ -1153,7 +1170,7 @@ for name, function in (("published", published_attention), ("repaired", repaired
 # <details><summary><b>1.</b> To silence a complaint about dtypes, somebody passes <code>mask.float()</code> to <code>F.scaled_dot_product_attention</code>. Six keys have equal scores, two of them are kept. How much weight do the four hidden ones get?</summary>
 #
 # **0.42.** A mask of numbers is *added*: kept keys get $+1$, hidden ones $+0$. The hidden share is $4 / (4 + 2e) = 0.42$, down from 0.67.
-# The loss still falls, the tests still pass, and the padding is still read.
+# Nothing crashes, and the padding is still read.
 #
 # * *0, since 0.0 is False:* a tensor of numbers is not asked for its truth.
 # * *An error:* a float mask is legal, it means something else.
@@ -1170,7 +1187,7 @@ for name, function in (("published", published_attention), ("repaired", repaired
 # </details>
 # <details><summary><b>3.</b> A model has 32 layers and a sliding window of 4096. How many tokens back can its last layer hear?</summary>
 #
-# $32 \cdot 4095 = 131\,040$. Each layer reaches 4095 tokens further than the one below it. That is how far information *can* travel; how much of
+# **131 040,** that is $32 \cdot 4095$. Each layer reaches 4095 tokens further than the one below it. That is how far information *can* travel; how much of
 # it survives 32 rounds of mixing is another matter.
 #
 # * *4095:* that is one layer.
@@ -1179,10 +1196,14 @@ for name, function in (("published", published_attention), ("repaired", repaired
 # </details>
 # <details><summary><b>4.</b> In half precision, with scores near 0, somebody hides padding by adding −65504 and the future by adding −65504 again. Which rows break?</summary>
 #
-# Those in which **every key is hidden by both**. Their scores are $-131\,008$, beyond the end of `float16`, so $-\infty$; a row of nothing but $-\infty$ gives
-# NaN. A row with one kept key is fine.
+# **Those with nothing to see, and without a NaN.** Keys hidden twice are at $-131\,008$, beyond the end of `float16`, so $-\infty$. But a query's
+# own key is never in its future, so each row has a key that was hidden at most once, at $-65504$. In a row with nothing to see, the keys
+# hidden once share all the weight: padding, and tokens of the future. With three places of padding *before* three tokens, row 0 gives
+# 0.25 to itself and to each of the three tokens that come after it. A row with one kept key is fine.
 #
-# * *None, since softmax subtracts the maximum:* $-\infty - (-\infty)$ is NaN.
+# * *None:* nothing crashes, but a row with nothing to see should get 0.
+# * *Those with nothing to see give NaN:* only if every key were hidden twice. Two masks that both hide padding would do that; padding and
+#   future cannot.
 # * *All of them:* $e^{-\infty} = 0$ is just what a hidden key should have, if another one is left.
 #
 # </details>

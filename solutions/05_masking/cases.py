@@ -59,17 +59,30 @@ EXERCISES = [
     Exercise(
         "combine",
         "5.3",
-        inputs={"a": "B H Tq Tk", "b": "B 1 1 Tk", "c": "Tq Tk"},
+        inputs={
+            "a": "B H Tq Tk",
+            "b": "B 1 1 Tk",
+            "c": "Tq Tk",
+            "row": "1 1 1 Tk",
+            "other": "1 1 1 Tk",
+            "column": "1 1 Tq 1",
+        },
         outputs={"mask": "B H Tq Tk"},
         double=False,
         cases=[
-            Case("a single mask comes back as it is", {"a": _bools("TTF FTF")}),
-            Case("a key counts only if both keep it", {"a": _bools("TTFF"), "b": _bools("TFTF")}),
-            Case("None restricts nothing", {"a": None, "b": _bools("TTF"), "c": None}),
-            Case("a row and a column broadcast", {"a": _bools("TTF"), "b": None, "c": _bools("T F")}),
+            Case("a single mask comes back as it is", {"a": _bools("TTF FTF")[None, None]}),
+            Case(
+                "a key counts only if both keep it",
+                {"row": _bools("TTFF")[None, None], "other": _bools("TFTF")[None, None]},
+            ),
+            Case("None restricts nothing", {"a": None, "row": _bools("TTF")[None, None], "c": None}),
+            Case(
+                "a row and a column broadcast",
+                {"row": _bools("TTF")[None, None], "b": None, "column": _bools("T F")[None, None]},
+            ),
             Case(
                 "padding and causal masks give (B, 1, Tq, Tk)",
-                {"a": _bools("TTTF TTFF")[:, None, None, :], "b": _bools("TFFF TTFF TTTF TTTT")},
+                {"b": _bools("TTTF TTFF")[:, None, None, :], "c": _bools("TFFF TTFF TTTF TTTT")},
             ),
             Case(
                 "it holds for three masks of different shapes",
@@ -138,16 +151,16 @@ EXERCISES = [
     Exercise(
         "to_torch_mha",
         "5.6",
-        inputs={"mask": "B H Tq Tk", "shape": ""},
+        inputs={"mask": "B H Tq Tk", "padding": "B 1 1 Tk", "causal": "Tq Tk", "shape": ""},
         outputs={"attn_mask": "B*H Tq Tk"},
         double=False,
         cases=[
             Case("True and False are turned around", {"mask": _bools("TF TT")[None, None], "shape": (1, 1, 2, 2)}),
             Case(
                 "a padding mask is stretched over heads and queries",
-                {"mask": _bools("TTF TFF")[:, None, None, :], "shape": (2, 2, 1, 3)},
+                {"padding": _bools("TTF TFF")[:, None, None, :], "shape": (2, 2, 1, 3)},
             ),
-            Case("a causal mask is stretched over the batch", {"mask": _bools("TF TT"), "shape": (2, 1, 2, 2)}),
+            Case("a causal mask is stretched over the batch", {"causal": _bools("TF TT"), "shape": (2, 1, 2, 2)}),
             Case(
                 "the heads of an example stay together",
                 {"mask": _bools("TT TF FT FF")[:, None, :].view(2, 2, 1, 2), "shape": (2, 2, 1, 2)},

@@ -633,6 +633,15 @@ def window_in_numbers(scores, window):
     return ((_distance(scores) >= 0) & (_distance(scores) < window)).float()
 
 
+@mistake(
+    "sliding_window_mask",
+    ".triu(diagonal=1 - window)",
+    "It is right for Tq = Tk alone. With more keys than queries both edges of the band move right by Tk - Tq.",
+)
+def window_edge_left_behind(scores, window):
+    return _ones(scores).tril(_offset(scores)).triu(1 - window)
+
+
 # 5.6 to_torch_mha ---------------------------------------------------------------------------------------------------
 
 
@@ -745,6 +754,38 @@ def mha_exchanged(mask, shape):
 )
 def mha_padding_only(mask, shape):
     return ~mask.expand(*shape).any(dim=2).any(dim=1)
+
+
+@mistake(
+    "to_torch_mha",
+    ".repeat(H, 1, 1, 1) of the mask",
+    "It sets the examples in the wrong order, and of a mask that has H heads already it makes too many numbers to "
+    "reshape. expand stretches only axes of length 1, and adds the missing ones.",
+)
+def mha_repeats_along_the_batch(mask, shape):
+    B, H, Tq, Tk = shape
+    return (~mask).repeat(H, 1, 1, 1).reshape(B * H, Tq, Tk)
+
+
+@mistake(
+    "to_torch_mha",
+    "repeating each example's mask H times",
+    "The order is right, but a mask may have H heads already, or no axis for them. expand stretches only axes of "
+    "length 1, and adds the missing ones.",
+)
+def mha_repeats_each_example(mask, shape):
+    B, H, Tq, Tk = shape
+    return (~mask).repeat_interleave(H, dim=0).reshape(B * H, Tq, Tk)
+
+
+@mistake(
+    "to_torch_mha",
+    "expanding and then repeating",
+    "After expand the heads are there. Repeating makes H times as many numbers as B * H, Tq and Tk have room for.",
+)
+def mha_expands_and_repeats(mask, shape):
+    B, H, Tq, Tk = shape
+    return (~mask.expand(B, H, Tq, Tk)).repeat(H, 1, 1, 1).reshape(B * H, Tq, Tk)
 
 
 # 5.7 test_masked_softmax --------------------------------------------------------------------------------------------
@@ -891,9 +932,14 @@ def counterexample_wide_mask():
     return _q, torch.tensor([[[1.0, 2.0], [torch.nan, torch.nan]]]), torch.tensor([[[_T, _F]]])
 
 
-@mistake("counterexample", "a mask of numbers", says="cannot take these inputs")
+@mistake("counterexample", "a mask of numbers", says="keep must be boolean: True = keep")
 def counterexample_numbers():
     return _q, torch.tensor([[[1.0, 2.0], [torch.nan, torch.nan]]]), torch.tensor([[1.0, 0.0]])
+
+
+@mistake("counterexample", "a mask of whole numbers", says="keep must be boolean: True = keep")
+def counterexample_whole_numbers():
+    return _q, torch.tensor([[[1.0, 2.0], [torch.nan, torch.nan]]]), torch.tensor([[1, 0]])
 
 
 # 5.9 repaired_attention ---------------------------------------------------------------------------------------------
@@ -1012,3 +1058,25 @@ def repaired_turned_around(q, memory, keep):
 def repaired_in_numbers(q, memory, keep):
     memory = _clean(memory, keep)
     return _sdpa(q, memory, memory, keep.to(q.dtype))
+
+
+@mistake(
+    "repaired_attention",
+    "nan_to_num of the memory",
+    "Infinity becomes the largest finite number, which overflows in the score, and a NaN in a kept place would be "
+    "hidden. Replace by place, not by value.",
+)
+def repaired_by_value(q, memory, keep):
+    memory = torch.nan_to_num(memory)
+    return _sdpa(q, memory, memory, keep)
+
+
+@mistake(
+    "repaired_attention",
+    "replacing every NaN and infinity of the memory by 0",
+    "A huge finite number is left, which overflows in the score, and a NaN in a kept place would be hidden. "
+    "Replace by place, not by value.",
+)
+def repaired_by_every_value(q, memory, keep):
+    memory = torch.where(memory.isfinite(), memory, 0.0)
+    return _sdpa(q, memory, memory, keep)
