@@ -22,7 +22,7 @@
 # | | |
 # |---|---|
 # | time | 90 minutes |
-# | difficulty | medium; most of the care goes into axes |
+# | difficulty | moderate; most of the care goes into axes |
 # | builds on | lesson 01: queries, keys, values, √d; lesson 02: softmax |
 # | you will write | 6 functions and a layer, none longer than 12 lines, a counterexample and a repair |
 #
@@ -37,6 +37,7 @@ if "google.colab" in sys.modules:  # Colab has PyTorch; the course's own small p
     package = "attention-course @ git+https://github.com/attention-course/attention-course"
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", package], check=True)
 
+import contextlib
 import math
 
 import numpy as np
@@ -88,8 +89,8 @@ sentence = torch.tensor(
     device=where,
 )[None]  # (1, 6, 6): a batch of one sentence
 
-asks = [("action", "alive"), ("thing", "action"), ("pointer", "thing")]  # who does it?
-asks += [("action", "surface"), ("relation", "surface"), ("surface", "relation")]  # where does it happen?
+asks = [("action", "alive"), ("thing", "action"), ("pointer", "thing")]  # who? (and which thing?)
+asks += [("action", "surface"), ("relation", "surface"), ("surface", "relation")]  # where?
 
 
 def asking(strength: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -125,10 +126,11 @@ plots.heatmap(
 # gets $d = d_{model} / H$ of the numbers that `W_q`, `W_k` and `W_v` produce, and works with those alone:
 #
 # $$\mathrm{head}_h = \mathrm{softmax}\!\left(\frac{Q_h K_h^\top}{\sqrt{d}}\right) V_h, \qquad
-# \text{output} = W_o\, [\mathrm{head}_1; \dots; \mathrm{head}_H] + b_o .$$
+# \text{output} = [\mathrm{head}_1, \dots, \mathrm{head}_H]\, W_o^\top + b_o .$$
 #
-# $Q_1$ is made by the first $d$ rows of `W_q`, $Q_2$ by the next $d$, and so on. The results, $d$ numbers from each head, are
-# put next to each other, which makes `d_model` numbers again. A last linear layer, `W_o`, mixes what the heads found.
+# (Tokens are rows; `W_o`, like every weight of `nn.Linear`, is stored as (out, in).) $Q_1$ is made by the first $d$ rows of `W_q`, $Q_2$
+# by the next $d$, and so on. The results, $d$ numbers from each head, are put next to each other, which makes `d_model` numbers again. A
+# last linear layer, `W_o`, mixes what the heads found.
 #
 # With 6 numbers and 2 heads, $d = 3$: the six questions of `asks` are shared out, the first three (who) to head 1, the last three
 # (where) to head 2. Note the divisor, $\sqrt d$ and not $\sqrt{d_{model}}$, since a dot product now sums 3 products.
@@ -164,8 +166,8 @@ def numpy_multi_head(x: np.ndarray, state: dict[str, np.ndarray], num_heads: int
 
 # %% [markdown]
 # Feed it the same `W_q` and `W_k`. For the values, let head 1 carry home the features *alive, action, thing* and head 2 the features
-# *surface, relation, pointer*; `W_o` puts each back into its own column. (The strength is lower by $\sqrt 2$, because the divisor is
-# too: a match still scores 3.)
+# *surface, relation, pointer*; `W_o` puts each back into its own column. (The strength is lower by a factor of
+# $\sqrt 2$, because the divisor is too: a match still scores 3.)
 
 # %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "by_hand", "locked": true, "schema_version": 3, "solution": false, "task": false}
 carried = ["alive", "action", "thing", "surface", "relation", "pointer"]  # head 1 carries the first three
@@ -182,7 +184,7 @@ print(f"head 1: sat gives cat {weights[0, 2, 1]:.2f}, mat {weights[0, 2, 5]:.2f}
 print(f"head 2: sat gives cat {weights[1, 2, 1]:.2f}, mat {weights[1, 2, 5]:.2f}")
 
 # %% [markdown]
-# The same sentence, the same questions, not one parameter more, and both answers arrive in full.
+# The same sentence, the same questions, not one parameter more, and each answer arrives with its 0.80.
 #
 # ## 3 · Split and merge
 #
@@ -202,8 +204,8 @@ print(f"head 2: sat gives cat {weights[1, 2, 1]:.2f}, mat {weights[1, 2, 5]:.2f}
 #    they stand in memory, 1 2 3 4 5 6 7 8, and cuts elsewhere.
 # 2. **transpose** the axes T and H: `(B, H, T, d)`. This is what gathers all the first pieces in head 1, all the second ones in head 2.
 #
-# Why not ask for `(B, H, T, d)` at once? Because `view` would read on as before: head 1 would get 1 2 3 4 and head 2 5 6 7 8, **all of some
-# tokens** rather than some of all tokens. The shape is right, so nothing complains.
+# Why not ask for `(B, H, T, d)` at once? Because `view` would read on as before: head 1 would get 1 2 3 4 and head 2 5 6 7 8, **whole
+# tokens** (where they come out even) rather than a share of each. The shape is right, so nothing complains.
 #
 # ### Exercise 3.1: split
 
@@ -217,7 +219,7 @@ def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
         num_heads: H, a divisor of d_model.
 
     Returns:
-        (B, H, T, d) with d = d_model / H. Head h holds the numbers h·d to (h+1)·d - 1 of each token, counting from 0.
+        (B, H, T, d) with d = d_model / H. Head 1 holds the first d numbers of each token, head 2 the next d, and so on.
 
     Example:
         x [[[1, 2, 3, 4], [5, 6, 7, 8]]] and 2 heads give [[[[1, 2], [5, 6]], [[3, 4], [7, 8]]]].
@@ -328,16 +330,16 @@ assert all(g is not None for g in check.gradients(merge_heads, _x))
 
 # %% [markdown]
 # Now watch a tensor move. Take the first three tokens with six numbers each, and colour every number by where it comes from: brown
-# for the first half of its token, blue for the second, and the darker the later the token. (On the colour scale 1, 2 and 3 are
-# "The", "cat" and "sat", with a minus for the second half.)
+# for the first half of its token, blue for the second, and the darker the later the token.
 
 # %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "coloured", "locked": true, "schema_version": 3, "solution": false, "task": false}
 shade = torch.tensor([[1.0], [2.0], [3.0]], device=where)
 coloured = torch.cat([shade.expand(3, 3), -shade.expand(3, 3)], dim=1)[None]  # (1, 3, 6)
 
 # %%
-plots.heatmap(
-    coloured[0],
+plots.small_multiples(
+    [coloured[0]],
+    titles=[""],
     rows=tokens[:3],
     columns=["1", "2", "3", "4", "5", "6"],
     ylabel="token",
@@ -345,8 +347,8 @@ plots.heatmap(
     title="Before: each token has a brown and a blue half",
     alt="A tensor of three rows, The, cat and sat, and six columns. The left half of each row is brown, the right half blue. "
     "The row of The is the palest and that of sat the darkest.",
-    numbers=False,
     diverging=True,
+    colorbar=False,
 )
 
 # %% [markdown]
@@ -362,7 +364,12 @@ steps = {  # the slices of the tensor, what each of them is, what its rows are, 
     "1. view": (coloured.view(3, 2, 3), first, ["piece 1", "piece 2"], "1. view cuts each token into two pieces"),
     "2. transpose": (split[0], ["head 1", "head 2"], first, "2. transpose gathers by head: half of every token"),
     "3. merge": (merge_heads(split), [""], first, "3. merge puts every number back in its place"),
-    "view alone": (wrong[0], ["head 1", "head 2"], first, "A view alone deals out whole tokens, row by row"),
+    "view alone": (
+        wrong[0],
+        ["head 1", "head 2"],
+        first,
+        "A view alone deals the halves out in order: cat is torn between the heads",
+    ),
     "2. transpose, or a view alone": (
         torch.cat([split[0], wrong[0]]),
         ["head 1", "head 2", "view alone: head 1", "view alone: head 2"],
@@ -382,16 +389,18 @@ words = {
 def draw_step(step: str) -> None:
     """Draw the slices of one step of the journey."""
     slices, titles, rows, title = steps[step]
+    stands_for = {"1. view": "piece of the token", "3. merge": "token"}
     plots.small_multiples(
         list(slices),
         titles=titles,
         rows=rows,
         columns=[str(i + 1) for i in range(slices.shape[-1])],
-        ylabel="piece of the token" if step == "1. view" else "row that is taken for",
+        ylabel=stands_for.get(step, "stands for the token"),
         xlabel="number in the row",
         title=title,
         alt=words[step],
         diverging=True,
+        colorbar=False,
     )
 
 
@@ -412,7 +421,8 @@ plots.interactive(draw_step, name="step", options=list(steps)[:4], still=draw_tw
 # ## 4 · Attention for all heads at once
 #
 # With the heads as a batch axis, the formula of lesson 01 needs no loop: `@` and `transpose(-2, -1)` look at the last two axes only and
-# carry any number of axes in front. Two additions make it fit for real work.
+# carry any number of axes in front. As there, queries and keys have $d_k$ numbers and values $d_v$. (In the layer $d_k = d_v = d$; the
+# function does not need them to be equal.) Two additions make it fit for real work.
 #
 # **A mask** says which keys a query may look at. It is a tensor of booleans, and **True means keep**. Its shape may be anything that
 # broadcasts to `(B, H, Tq, Tk)`: `(Tq, Tk)` for one rule that holds everywhere, `(B, 1, 1, Tk)` for keys that are switched off for a whole
@@ -430,7 +440,8 @@ plots.interactive(draw_step, name="step", options=list(steps)[:4], still=draw_tw
 # Neither will do: this course asks for weights of 0, so the context is 0 as well. The second way is easily mended, since it gives
 # numbers: set the masked weights to 0 once more *after* the softmax. It changes nothing in rows where a key is kept.
 #
-# **Dropout** is for training alone. Each weight is set to 0 with probability $p$, and those that survive are divided by $1 - p$. With
+# **Dropout** (Srivastava and others) is for training alone. Each weight is set to 0 with probability $p$, and those that survive are
+# divided by $1 - p$. With
 # $p = 0.5$, the weights (0.8, 0.2) become (1.6, 0.4), (1.6, 0), (0, 0.4) or (0, 0), with equal chance. On average
 # that is (0.8, 0.2) again, but no query can rely on one key alone. `F.dropout(weights, p)` does it. The context is made with the
 # thinned-out weights; the weights that are *returned*, to be looked at, are those before dropout.
@@ -493,7 +504,7 @@ def scaled_dot_product_attention(
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-scaled_dot_product_attention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-scaled_dot_product_attention", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 check.exercise("scaled_dot_product_attention", scaled_dot_product_attention)
 ### BEGIN HIDDEN TESTS
 _q, _k, _v = torch.randn(2, 3, 4, 6), torch.randn(2, 3, 5, 6), torch.randn(2, 3, 5, 7)
@@ -520,6 +531,38 @@ _again, _ = scaled_dot_product_attention(_q, _other_k, _other_v, _first[:, None,
 torch.testing.assert_close(_again, _context, rtol=1e-4, atol=1e-5)
 _far, _ = scaled_dot_product_attention(200 * _q, _k, _v)  # no score is too large
 torch.testing.assert_close(_far, F.scaled_dot_product_attention(200 * _q, _k, _v), rtol=1e-2, atol=1e-3)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# That check dropped nothing, or everything. What can be said for certain in between? Let 200 queries look at a single key, whose
+# value is 64 ones. Each query has one weight, a 1. With $p = 0.5$ it is dropped or doubled, so the context of a query is 64 zeros or
+# 64 twos.
+
+# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-scaled_dot_product_attention-dropout", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+with contextlib.redirect_stdout(None):  # the check above once more; what it shows need not be read twice
+    check.exercise("scaled_dot_product_attention", scaled_dot_product_attention)
+_title = "scaled_dot_product_attention with dropout (exercise 3.3)"
+_query, _key, _ones = torch.zeros(1, 1, 200, 4), torch.zeros(1, 1, 1, 4), torch.ones(1, 1, 1, 64)
+_rows = scaled_dot_product_attention(_query, _key, _ones, None, 0.5)[0][0, 0]  # (200, 64)
+if not torch.allclose(_rows, _rows[:, :1].expand(200, 64)):
+    raise check.CheckFailed(
+        _title,
+        "dropout does not act on the weights.",
+        observed="with dropout_p = 0.5, the 64 numbers of one context are not all the same",
+        expected="64 zeros or 64 twos: the only weight is dropped or doubled, and it counts for all 64 numbers",
+        cause="It is the weights that are dropped, not numbers of the values or of the context.",
+    )
+_seen = sorted({round(n, 4) for n in _rows[:, 0].tolist()})
+if _seen != [0.0, 2.0]:
+    raise check.CheckFailed(
+        _title,
+        "dropout does not do what it should.",
+        observed=f"with dropout_p = 0.5, the contexts of 200 queries are made of {_seen[:6]}",
+        expected="[0.0, 2.0]: some weights are dropped, the others are divided by 1 - 0.5",
+        cause="F.dropout(weights, dropout_p) drops each weight on its own, and divides those that survive by 1 - dropout_p.",
+    )
+print("✓ Dropout acts on the weights and on nothing else.")
+### BEGIN HIDDEN TESTS
 _q, _k = torch.randn(4, 3, 20, 6), torch.randn(4, 3, 40, 6)
 _identity = torch.eye(40).expand(4, 3, 40, 40)  # with it for values, the context is the weights after dropout
 _dropped, _weights = scaled_dot_product_attention(_q, _k, _identity, None, 0.25)
@@ -527,6 +570,9 @@ torch.testing.assert_close(_weights, torch.softmax(_q @ _k.mT / 6**0.5, -1), rto
 _gone = _dropped == 0
 torch.testing.assert_close(_dropped[~_gone], _weights[~_gone] / 0.75, rtol=1e-4, atol=1e-5)
 assert 0.2 < _gone.float().mean().item() < 0.3
+assert not (_gone == _gone[:, :, :1]).all(-1).all(-1).any()  # each query draws for itself,
+assert not (_gone == _gone[:1]).all(-1).all(-1)[1:].any()  # so does each sentence
+assert not (_gone == _gone[:, :1]).all(-1).all(-1)[:, 1:].any()  # and each head
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -552,7 +598,7 @@ for name, kept in (("no mask", None), ("a mask", mask)):
 #
 # | step | shape of the queries | |
 # |---|---|---|
-# | `W_q`, `W_k`, `W_v` | `(B, Tq, d_model)` | four layers `nn.Linear(d_model, d_model)`, with bias |
+# | `W_q`, `W_k`, `W_v` | `(B, Tq, d_model)` | each `nn.Linear(d_model, d_model)`, with bias, as is `W_o` |
 # | split | `(B, H, Tq, d)` | exercise 3.1 |
 # | attend | `(B, H, Tq, d)` | exercise 3.3 |
 # | merge | `(B, Tq, d_model)` | exercise 3.2 |
@@ -664,10 +710,12 @@ assert check.parameters(_layer) == {n: tuple(t.shape) for n, t in _state.items()
 
 # %% [markdown]
 # The check above used the layer in evaluation. This one looks at training. With `dropout=1.0` every weight is dropped, so nothing
-# but the bias of `W_o` may come out.
+# but the bias of `W_o` may come out. With `dropout=0.5` and a sentence of one token, each head has a single weight: all numbers of the
+# head are lost, or all are doubled.
 
 # %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-MultiHeadAttention-training", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-check.exercise("MultiHeadAttention", MultiHeadAttention)
+with contextlib.redirect_stdout(None):  # the check above once more; what it shows need not be read twice
+    check.exercise("MultiHeadAttention", MultiHeadAttention)
 _layer = MultiHeadAttention(4, 2, dropout=1.0)  # a new layer is in training
 _state = {f"W_{n}.weight": torch.eye(4) for n in "qkvo"}
 _state |= {f"W_{n}.bias": torch.tensor([1.0, 2.0, 3.0, 4.0]) for n in "qkvo"}
@@ -689,6 +737,21 @@ if not torch.allclose(_output, _state["W_o.bias"].expand(1, 2, 4)):
         expected="[1.0, 2.0, 3.0, 4.0], the bias of W_o: all weights are dropped, nothing else is",
         cause="While self.training is True, hand self.dropout on to scaled_dot_product_attention. It is the weights that "
         "are dropped, not numbers of the values, of the context or of the output.",
+    )
+_layer = MultiHeadAttention(128, 2, dropout=0.5)
+_layer.load_state_dict(
+    {f"W_{n}.weight": torch.eye(128) for n in "qkvo"} | {f"W_{n}.bias": torch.zeros(128) for n in "qkvo"}
+)
+_heads = _layer(*[torch.ones(200, 1, 128)] * 3)[0].reshape(200, 2, 64)  # 200 sentences of one token
+if not torch.allclose(_heads, _heads[..., :1].expand(200, 2, 64)):
+    raise check.CheckFailed(
+        _title,
+        "dropout does not act on the weights.",
+        observed="with dropout = 0.5 and all projections the identity, a token of ones comes out with different numbers "
+        "in one head",
+        expected="64 zeros or 64 twos: the only weight of the head is dropped or doubled",
+        cause="It is the weights that are dropped, not numbers of the values or of the context. If "
+        "scaled_dot_product_attention does it for you, run its dropout check (exercise 3.3) first.",
     )
 print("✓ In training, dropout acts on the weights and on nothing else.")
 ### BEGIN HIDDEN TESTS
@@ -752,7 +815,8 @@ print("sat receives", ", ".join(f"{name} {amount:.2f}" for name, amount in recei
 # | `W_o.weight` | `out_proj.weight` | `(d_model, d_model)` |
 # | `W_o.bias` | `out_proj.bias` | `(d_model,)` |
 #
-# One tall matrix in place of three means one large product in place of three small ones. By hand, with `d_model = 1`: the weights
+# One tall matrix in place of three means one large product in place of three small ones (in self-attention). By hand, with `d_model = 1`:
+# the weights
 # [[1]], [[2]], [[3]] and [[4]] of q, k, v and o become `in_proj_weight` [[1], [2], [3]] and `out_proj.weight` [[4]].
 #
 # A `state_dict` is a dictionary from names to tensors. Take yours apart and make PyTorch's four tensors of it, in the order of this
@@ -799,8 +863,8 @@ def copy_to_torch(
 # </details>
 # <details><summary>Hint 2: the idea</summary>
 #
-# `torch.cat([a, b, c])` joins along the first axis: three matrices of shape `(d, d)` become one of `(3d, d)`. Both your layer and
-# PyTorch's keep weights as (out, in), so nothing has to be turned.
+# `torch.cat([a, b, c])` joins along the first axis: three matrices of shape `(d_model, d_model)` become one of
+# `(3 · d_model, d_model)`. Both your layer and PyTorch's keep weights as (out, in), so nothing has to be transposed.
 #
 # </details>
 # <details><summary>Hint 3: almost the line</summary>
@@ -922,8 +986,8 @@ for num_heads in choices:
 plots.panels(
     choices,
     [
-        ("parameters of the layer", {"parameters": [count_parameters(d_model, h) for h in choices]}),
-        ("rank of one head's scores", {"rank": ranks}),
+        ("parameters of the layer", {"": [count_parameters(d_model, h) for h in choices]}),
+        ("rank of one head's scores", {"": ranks}),
     ],
     xlabel="number of heads, at 64 numbers per token",
     bottom=[0, 0],
@@ -934,7 +998,8 @@ plots.panels(
 )
 
 # %% [markdown]
-# That is the trade. $H$ heads give each token $H$ units of weight to spend, and each head $1/H$ of the numbers to decide with. Large models
+# That is the trade (Bhojanapalli and others). $H$ heads give each token $H$ units of weight to spend, and each head $1/H$ of the
+# numbers to decide with. Large models
 # commonly keep $d$ at 64 or 128 and take more heads as `d_model` grows.
 #
 # ## 8 · What a head brings
@@ -990,8 +1055,8 @@ def head_ablation(heads: torch.Tensor, W_o: torch.Tensor) -> torch.Tensor:
 # </details>
 # <details><summary>Hint 3: almost the line</summary>
 #
-# In the loop: `moved.append((full - merge_heads(...) @ W_o.T).norm(dim=-1))`. At the end: `torch.stack(moved, dim=...)`, so that the heads
-# are axis 1.
+# In the loop: `moved.append((full - ...).norm(dim=-1))`, where the dots are the output of the copy. At the end: `torch.stack(moved, dim=...)`,
+# and the heads come second.
 #
 # </details>
 
@@ -1018,19 +1083,21 @@ plots.heatmap(
     columns=tokens,
     ylabel="head that is switched off",
     xlabel="token whose output moves",
-    title="sat and mat need both heads, on mostly head 2",
+    title="sat and mat need both heads; The, the and cat mostly head 1, on mostly head 2",
     alt="How far the output of each of six tokens moves when one of two heads is switched off. Without head 1: The and the 1.02, cat 0.81, "
     "sat 1.16, on 0.41, mat 0.81. Without head 2: The, cat and the 0.41, sat 0.81, on 0.81, mat 0.81.",
 )
 
 # %% [markdown]
-# The numbers follow the questions: where a head has an answer, the token misses it. But look at 0.41. It is what "on" loses with head 1 and
+# The numbers follow the questions: where a head has an answer, the token misses it. ("sat" loses most: head 1 brings it two
+# features of the cat, *alive* 0.80 and *thing* 0.84 (0.04 of that is the mat's), and $\sqrt{0.80^2 + 0.84^2} \approx 1.16$.) But look
+# at 0.41. It is what "on" loses with head 1 and
 # "cat" with head 2, heads in which these tokens asked nothing. A resting head hands over the plain average of all values, and that
 # average is in the output whether it means anything or not. Trained models have found a way round it: heads with nothing to say put their
 # weight on one token that hardly matters, such as a separator or the first token of the text (Clark and others; Xiao and others).
 #
 # Ablation of trained models brought a surprise. Michel and others found that a large share of heads can be switched off after
-# training with little loss, and that some layers do with a single one. Voita and others pruned 38 of the 48 encoder heads of an
+# training with little loss, and that some layers make do with a single one. Voita and others pruned 38 of the 48 encoder heads of an
 # English–Russian translator, and it lost no more than 0.15 points of BLEU, a score of translation quality that lesson 08 computes.
 #
 # ## 9 · Spot the bug
@@ -1051,6 +1118,8 @@ def published_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, num_h
 
 def library_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, num_heads: int = 2) -> torch.Tensor:
     """The same as a loop over the heads: each attends with its own slice of q, k and v."""
+    if not q.shape[-1] == k.shape[-1] == v.shape[-1]:
+        raise ValueError(f"d_model is {q.shape[-1]} in q, {k.shape[-1]} in k and {v.shape[-1]} in v")
     if q.shape[-1] % num_heads:
         raise ValueError(f"d_model is {q.shape[-1]}, which {num_heads} heads cannot share")
     slices = zip(*(x.chunk(num_heads, dim=-1) for x in (q, k, v)), strict=True)
@@ -1084,7 +1153,7 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 # %% [markdown]
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Section 3 has the picture. With how many tokens can no token come into the wrong head?
+# With one token the bug cannot show. Why? And with two?
 #
 # </details>
 # <details><summary>Hint 2: the idea</summary>
@@ -1172,7 +1241,7 @@ assert check.unchanged(repaired_attention, _q, _k, _v, 1)
 
 # %%
 def heard(attention) -> torch.Tensor:
-    """How far the output of each token moves when the value of each other one is set to 0: (6, 6)."""
+    """How far the output of each token moves when the value of each token is set to 0: (6, 6)."""
     equal, v = torch.zeros(1, 6, 6, device=where), device.randn(1, 6, 6, seed=40)
     moved = []
     for j in range(6):

@@ -14,9 +14,8 @@ from attention_course.authoring import mistake
 @mistake(
     "split_heads",
     "viewing as (B, H, T, d) at once",
-    "view reads on in memory, so head 1 gets all of the first tokens, not its share of every token. Cut each token "
-    "first, "
-    "(B, T, H, d), then transpose T and H.",
+    "view reads on in memory, so head 1 gets what stands first, token after token, not its share of every token. Cut "
+    "each token first, (B, T, H, d), then transpose T and H.",
 )
 def split_by_view_alone(x, num_heads):
     B, T, d_model = x.shape
@@ -146,7 +145,7 @@ def merge_without_joining(x):
 @mistake(
     "merge_heads",
     "joining with the heads innermost",
-    "Each token takes all the numbers of head 0, then all of head 1: the last two axes before the reshape are (H, "
+    "Each token takes all the numbers of head 1, then all of head 2: the last two axes before the reshape are (H, "
     "d), not (d, H).",
 )
 def merge_interleaved(x):
@@ -196,7 +195,7 @@ def merge_transposes_the_last(x):
     "exchanging tokens and numbers",
     "Tokens are axis 1 and their numbers the last axis: (B, T, H·d).",
 )
-def merge_turned(x):
+def merge_tokens_last(x):
     return torch.cat(list(x.unbind(1)), dim=-1).transpose(1, 2)
 
 
@@ -392,6 +391,45 @@ def attention_drops_scores(q, k, v, mask=None, dropout_p=0.0):
 
 @mistake(
     "scaled_dot_product_attention",
+    "dropout on the context",
+    says="It is the weights that are dropped, not numbers of the values or of the context",
+)
+def attention_drops_context(q, k, v, mask=None, dropout_p=0.0):
+    context, weights = _attend(q, k, v, mask, 0.0)
+    return F.dropout(context, dropout_p), weights
+
+
+@mistake(
+    "scaled_dot_product_attention",
+    "dropout on the values",
+    says="It is the weights that are dropped, not numbers of the values or of the context",
+)
+def attention_drops_values(q, k, v, mask=None, dropout_p=0.0):
+    return _attend(q, k, F.dropout(v, dropout_p), mask, 0.0)
+
+
+@mistake(
+    "scaled_dot_product_attention",
+    "dropping the same keys for all queries",
+    says="drops each weight on its own",
+)
+def attention_drops_whole_keys(q, k, v, mask=None, dropout_p=0.0):
+    _, weights = _attend(q, k, v, mask, 0.0)
+    return (weights * F.dropout(torch.ones_like(weights[:, :, :1]), dropout_p)) @ v, weights
+
+
+@mistake(
+    "scaled_dot_product_attention",
+    "dropping without dividing the others by 1 - dropout_p",
+    says="divides those that survive by 1 - dropout_p",
+)
+def attention_drops_without_dividing(q, k, v, mask=None, dropout_p=0.0):
+    _, weights = _attend(q, k, v, mask, 0.0)
+    return weights * (torch.rand_like(weights) >= dropout_p) @ v, weights
+
+
+@mistake(
+    "scaled_dot_product_attention",
     "dividing by 1 - dropout_p by hand, which is 0 at dropout_p = 1,",
     "F.dropout(weights, dropout_p) divides by it and takes care of that case.",
 )
@@ -443,7 +481,7 @@ class _Layer(nn.Module):
 @mistake(
     "MultiHeadAttention",
     "splitting the heads by a bare view",
-    "Each head gets all of some tokens in that way. Use split_heads from exercise 3.1.",
+    "In that way a head gets whole tokens, not its share of each. Use split_heads from exercise 3.1.",
 )
 class LayerSplitsByView(_Layer):
     def split(self, x):
@@ -504,6 +542,36 @@ class LayerWithoutHeads(_Layer):
 class LayerValuesFromKeys(_Layer):
     def projected(self, query, key, value):
         return super().projected(query, key, key)
+
+
+@mistake(
+    "MultiHeadAttention",
+    "making the keys from query",
+    "Only the query is made from `query`: `W_k` acts on `key`, `W_v` on `value`.",
+)
+class LayerKeysFromQuery(_Layer):
+    def projected(self, query, key, value):
+        return super().projected(query, query, value)
+
+
+@mistake(
+    "MultiHeadAttention",
+    "making the values from query",
+    "Only the query is made from `query`: `W_k` acts on `key`, `W_v` on `value`.",
+)
+class LayerValuesFromQuery(_Layer):
+    def projected(self, query, key, value):
+        return super().projected(query, key, query)
+
+
+@mistake(
+    "MultiHeadAttention",
+    "making keys and values from query",
+    "Only the query is made from `query`: `W_k` acts on `key`, `W_v` on `value`.",
+)
+class LayerAllFromQuery(_Layer):
+    def projected(self, query, key, value):
+        return super().projected(query, query, query)
 
 
 @mistake(
@@ -599,6 +667,31 @@ class LayerDropsOutput(_Layer):
 
 @mistake(
     "MultiHeadAttention",
+    "dropout on the context",
+    says="It is the weights that are dropped, not numbers of the values or of the context",
+)
+class LayerDropsContext(_Layer):
+    def forward(self, query, key, value, mask=None):
+        context, weights = _attend(*self.projected(query, key, value), mask, 0.0)
+        return self.W_o(F.dropout(self.joined(context), self.dropout, self.training)), weights
+
+
+@mistake(
+    "MultiHeadAttention",
+    "dropout on the values",
+    says="It is the weights that are dropped, not numbers of the values or of the context",
+)
+class LayerDropsValues(_Layer):
+    def projected(self, query, key, value):
+        q, k, v = super().projected(query, key, value)
+        return q, k, F.dropout(v, self.dropout, self.training)
+
+    def p(self):
+        return 0.0
+
+
+@mistake(
+    "MultiHeadAttention",
     "returning dropped weights",
     says="the weights that are returned should be those before dropout",
 )
@@ -640,7 +733,7 @@ def copy_values_second(state):
 @mistake(
     "copy_to_torch",
     "transposing the weights",
-    "Both keep a weight as (out, in). Nothing has to be turned.",
+    "Both keep a weight as (out, in). Nothing has to be transposed.",
 )
 def copy_transposed(state):
     return _four(state, change=lambda t: t.T)
@@ -748,6 +841,24 @@ def count_three_times_heads(d_model, num_heads, bias=True):
     return (3 * num_heads + 1) * (d_model * d_model + (d_model if bias else 0))
 
 
+_SMALL = (
+    "A head reads all d_model numbers of a token and makes d of them: its matrices are d × d_model, not d × d, and its "
+    "share of W_o is d_model × d."
+)
+
+
+@mistake("count_parameters", "counting four matrices of d × d for each head", _SMALL)
+def count_small(d_model, num_heads, bias=True):
+    d = d_model // num_heads
+    return 4 * num_heads * (d * d + (d if bias else 0))
+
+
+@mistake("count_parameters", "counting three matrices of d × d for each head, and W_o,", _SMALL)
+def count_small_and_output(d_model, num_heads, bias=True):
+    d = d_model // num_heads
+    return 3 * num_heads * (d * d + (d if bias else 0)) + d_model * d_model + (d_model if bias else 0)
+
+
 @mistake("count_parameters", "leaving out W_o", "There are four projections: W_q, W_k, W_v and W_o.")
 def count_three(d_model, num_heads, bias=True):
     return 3 * (d_model * d_model + (d_model if bias else 0))
@@ -812,7 +923,7 @@ def _outputs_without(heads, W_o):
 
 @mistake(
     "head_ablation",
-    "using W_o without turning it",
+    "using W_o without transposing it",
     "nn.Linear keeps its weight as (out, in) and computes x @ weight.T.",
 )
 def ablation_untransposed(heads, W_o):
@@ -978,6 +1089,11 @@ def counterexample_odd():
     return torch.randn(1, 2, 3), torch.randn(1, 2, 3), torch.randn(1, 2, 3)
 
 
+@mistake("counterexample", "values narrower than queries", says="d_model is 4 in q, 4 in k and 2 in v")
+def counterexample_narrow_values():
+    return torch.randn(1, 3, 4), torch.randn(1, 3, 4), torch.randn(1, 3, 2)
+
+
 @mistake("counterexample", "more keys than values", says="cannot take these inputs")
 def counterexample_lengths_differ():
     return torch.randn(1, 2, 4), torch.randn(1, 3, 4), torch.randn(1, 2, 4)
@@ -1002,7 +1118,7 @@ def _split(x, num_heads):
 @mistake(
     "repaired_attention",
     "the function as it was",
-    "Each head gets all of some tokens. Cut each token first, (B, T, H, d), and transpose T and H.",
+    "Each head gets whole tokens, not its share of each. Cut each token first, (B, T, H, d), and transpose T and H.",
 )
 def repaired_unchanged(q, k, v, num_heads=2):
     context = F.scaled_dot_product_attention(*(_bare(x, num_heads) for x in (q, k, v)))
@@ -1027,6 +1143,17 @@ def repaired_way_in(q, k, v, num_heads=2):
 def repaired_way_out(q, k, v, num_heads=2):
     context = F.scaled_dot_product_attention(*(_bare(x, num_heads) for x in (q, k, v)))
     return _joined(context)
+
+
+@mistake(
+    "repaired_attention",
+    "cutting keys and values with the number of queries",
+    "k and v have Tk tokens: write -1, or x.shape[1], not Tq.",
+)
+def repaired_with_Tq(q, k, v, num_heads=2):
+    B, Tq, d_model = q.shape
+    q, k, v = (x.reshape(B, Tq, num_heads, d_model // num_heads).transpose(1, 2) for x in (q, k, v))
+    return _joined(F.scaled_dot_product_attention(q, k, v))
 
 
 @mistake(
