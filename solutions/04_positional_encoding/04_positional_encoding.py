@@ -21,7 +21,7 @@
 # | | |
 # |---|---|
 # | time | 90 minutes |
-# | difficulty | medium; sines and cosines, and one rotation |
+# | difficulty | moderate; sines and cosines, and one rotation |
 # | builds on | lesson 01: the six tokens and the layer; lesson 02: softmax; lesson 03: where the heads stand |
 # | you will write | 5 small functions and a module, none longer than 8 lines, one counterexample and one repair |
 #
