@@ -52,7 +52,7 @@ def attend_loop(q, k, v, memory_mask):
 
 @alternative("attend")
 def attend_fused(q, k, v, memory_mask):
-    bias = torch.zeros_like(memory_mask, dtype=q.dtype).masked_fill(~memory_mask, -1e5)[:, None, None]
+    bias = torch.zeros_like(memory_mask, dtype=q.dtype).masked_fill(~memory_mask, -6e4)[:, None, None]
     eye = torch.eye(k.shape[2], dtype=q.dtype, device=q.device).expand(*k.shape[:3], -1)
     weights = F.scaled_dot_product_attention(q, k, eye, attn_mask=bias) * memory_mask[:, None, None]
     return weights @ v, weights

@@ -73,6 +73,15 @@ EXERCISES = [
                 _attend_square | {"memory_mask": _mask("110", "011", "111")},
             ),
             Case(
+                "the scores are divided by the root of d_k, whatever d_v is",
+                {
+                    "q": numbers(15, 1, 1, 2, 4),
+                    "k": numbers(16, 1, 1, 3, 4),
+                    "v": numbers(17, 1, 1, 3, 2),
+                    "memory_mask": _mask("111"),
+                },
+            ),
+            Case(
                 "an empty memory gives zeros, and gradients that are finite",
                 {
                     "q": numbers(6, 2, 1, 2, 3),
@@ -80,6 +89,17 @@ EXERCISES = [
                     "v": numbers(8, 2, 1, 3, 2),
                     "memory_mask": _mask("000", "101"),
                 },
+            ),
+            Case(
+                # Numbers that half precision holds exactly, so that the order of a sum does not matter.
+                "half precision works as well",
+                {
+                    "q": torch.ones(1, 1, 1, 4, dtype=torch.float16),
+                    "k": torch.ones(1, 1, 3, 4, dtype=torch.float16),
+                    "v": torch.tensor([[[[4.0], [8.0], [100.0]]]], dtype=torch.float16),
+                    "memory_mask": _mask("110"),
+                },
+                differentiate=False,
             ),
             Case(
                 "it holds for a batch in which all lengths differ",
@@ -122,15 +142,16 @@ EXERCISES = [
                 state=_layer(110, 4, 4, 4, 4),
             ),
             Case(
-                "padding may hold NaN",
+                # 3e38 overflows in a projection, but not in a product with 0: it tells these two mistakes apart.
+                "padding may hold anything, even NaN",
                 _square
                 | {
                     "key": _with(_square["key"], torch.nan, (0, 2)),
-                    "value": _with(_square["value"], torch.nan, (2, 0)),
-                    "memory_mask": _square_mask,
+                    "value": _with(_with(_square["value"], torch.nan, (2, 0)), 3e38, (1, 0)),
+                    "memory_mask": _mask("1101", "0111", "0110"),
                 },
                 init=_init(4, 4, 4, 4, 2),
-                state=_layer(120, 4, 4, 4, 4),
+                state=_layer(123, 4, 4, 4, 4),
             ),
             Case(
                 "an empty memory gives zeros",

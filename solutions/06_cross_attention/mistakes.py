@@ -38,6 +38,50 @@ def attend_inverted(q, k, v, memory_mask):
     return _attend(q, k, v, ~memory_mask)
 
 
+def _attend_hiding_words(q, k, memory_mask, fill):
+    keep = memory_mask[:, None, None]
+    return torch.softmax((q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).masked_fill(keep, fill), dim=-1)
+
+
+_HIDING = ("hiding the real tokens", "masked_fill fills where its condition is True: ~memory_mask.")
+
+
+@mistake("attend", *_HIDING)
+def attend_hides_words(q, k, v, memory_mask):
+    weights = _attend_hiding_words(q, k, memory_mask, torch.finfo(q.dtype).min) * memory_mask[:, None, None]
+    return weights @ v, weights
+
+
+@mistake("attend", *_HIDING)
+def attend_hides_words_unemptied(q, k, v, memory_mask):
+    weights = _attend_hiding_words(q, k, memory_mask, torch.finfo(q.dtype).min)
+    return weights @ v, weights
+
+
+@mistake("attend", *_HIDING)
+def attend_hides_words_by_infinity(q, k, v, memory_mask):
+    weights = _attend_hiding_words(q, k, memory_mask, -torch.inf)
+    return weights @ v, weights
+
+
+@mistake("attend", *_HIDING)
+def attend_hides_words_by_too_low(q, k, v, memory_mask):
+    weights = _attend_hiding_words(q, k, memory_mask, -1e9) * memory_mask[:, None, None]
+    return weights @ v, weights
+
+
+@mistake(
+    "attend",
+    "multiplying the scores by the mask, and the weights too,",
+    "A score of 0 is an ordinary score: e^0 = 1, and padding has had its share of the sum. Before the softmax, its "
+    "score has to be very low: masked_fill.",
+)
+def attend_scores_and_weights_times_mask(q, k, v, memory_mask):
+    keep = memory_mask[:, None, None]
+    weights = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]) * keep, dim=-1) * keep
+    return weights @ v, weights
+
+
 @mistake(
     "attend",
     "laying the mask on the rows, the queries,",
@@ -85,18 +129,52 @@ def attend_empty_nan(q, k, v, memory_mask):
 
 @mistake(
     "attend",
-    "equal weights where the memory is empty",
+    "sharing the weight equally where the memory is empty",
     "With every score equally low, softmax shares evenly, among padding. Multiply the weights by the mask.",
 )
 def attend_empty_uniform(q, k, v, memory_mask):
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    weights = torch.softmax(scores.masked_fill(~memory_mask[:, None, None], torch.finfo(scores.dtype).min), dim=-1)
+    return weights @ v, weights
+
+
+@mistake(
+    "attend",
+    "filling with a number that half precision has not, without emptying the rows of an empty memory,",
+    "float16 ends at -65504: take torch.finfo(scores.dtype).min. And with every score equally low, softmax shares "
+    "evenly, among padding. Multiply the weights by the mask.",
+)
+def attend_empty_uniform_too_low(q, k, v, memory_mask):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
     weights = torch.softmax(scores.masked_fill(~memory_mask[:, None, None], -1e9), dim=-1)
     return weights @ v, weights
 
 
-@mistake("attend", "scores that are not divided", "Scaled attention divides them by the root of d_k, q.shape[-1].")
+@mistake(
+    "attend",
+    "filling with a number that half precision has not",
+    "float16 ends at -65504, so -1e9 is not among its numbers. torch.finfo(scores.dtype).min is the lowest of its "
+    "type.",
+)
+def attend_too_low(q, k, v, memory_mask):
+    keep = memory_mask[:, None, None]
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    weights = torch.softmax(scores.masked_fill(~keep, -1e9), dim=-1) * keep
+    return weights @ v, weights
+
+
+@mistake("attend", "leaving the scores undivided", "Scaled attention divides them by the root of d_k, q.shape[-1].")
 def attend_unscaled(q, k, v, memory_mask):
     return _attend(q, k, v, memory_mask, 1.0)
+
+
+@mistake(
+    "attend",
+    "dividing by the root of d_v",
+    "The dot product sums d_k products: q.shape[-1]. The values are not in it.",
+)
+def attend_scaled_by_values(q, k, v, memory_mask):
+    return _attend(q, k, v, memory_mask, math.sqrt(v.shape[-1]))
 
 
 @mistake(
@@ -196,12 +274,23 @@ class CrossTurned(_Layer):
 
 @mistake(
     "CrossAttention",
-    "padding that is not cleared before the projections",
+    "leaving the padding uncleared",
     "A weight of 0 times NaN is NaN. Write masked_fill(~memory_mask[:, :, None], 0.0) around key and around value.",
 )
 class CrossNotCleared(_Layer):
     def heads(self, query, key, value, memory_mask):
         return self.split(self.W_q(query)), self.split(self.W_k(key)), self.split(self.W_v(value))
+
+
+@mistake(
+    "CrossAttention",
+    "multiplying the padding by 0",
+    "0 times NaN is NaN, before the projection as after it. masked_fill replaces, whatever was there.",
+)
+class CrossTimesMask(_Layer):
+    def heads(self, query, key, value, memory_mask):
+        real = memory_mask[:, :, None]
+        return self.split(self.W_q(query)), self.split(self.W_k(key * real)), self.split(self.W_v(value * real))
 
 
 @mistake(
@@ -346,7 +435,7 @@ def _cache(key, value, memory_mask, W_k, W_v, num_heads):
 
 @mistake(
     "cache_kv",
-    "padding that is not cleared",
+    "leaving the padding uncleared",
     "What stands there goes into the cache, NaN included. masked_fill, with ~memory_mask[:, :, None], comes first.",
 )
 def cache_not_cleared(key, value, memory_mask, W_k, W_v, num_heads):
@@ -415,7 +504,7 @@ def cache_split_by_view(key, value, memory_mask, W_k, W_v, num_heads):
 
 @mistake(
     "cache_kv",
-    "heads that are not moved to axis 1",
+    "leaving the heads at axis 2",
     "After unflatten the axes are (B, Tk, H, head_dim). transpose(1, 2) brings the heads to the front.",
 )
 def cache_not_transposed(key, value, memory_mask, W_k, W_v, num_heads):
@@ -562,12 +651,35 @@ def step_batch_as_sequence(query, k, v, memory_mask, W_q, W_o):
     return context[0].transpose(0, 1).flatten(1) @ W_o.T, weights[0].transpose(0, 1)
 
 
+@mistake(
+    "decode_step",
+    "having the heads at another axis than attend and W_o expect them",
+    "With one head it runs. With more, Tq stands at axis 2: q is (B, H, 1, head_dim), so unsqueeze(2) after the cut "
+    "into heads. And W_o wants the heads side by side, (B, out_dim).",
+)
+def step_axis_before_heads(query, k, v, memory_mask, W_q, W_o):
+    q = (query @ W_q.T).unflatten(-1, (k.shape[1], -1)).unsqueeze(1)
+    context, weights = _attend(q, k, v, memory_mask)
+    return context.flatten(1) @ W_o.T, weights[:, :, 0]
+
+
+@mistake(
+    "decode_step",
+    "a bare squeeze() of the weights",
+    "Without a number, squeeze takes out every axis of length 1, also a batch of one and a single head. squeeze(2) "
+    "takes out Tq alone.",
+)
+def step_squeezes_all(query, k, v, memory_mask, W_q, W_o):
+    context, weights = _step(query, k, v, memory_mask, W_q, W_o)
+    return context, weights.squeeze()
+
+
 # 6.5 plot_alignment -------------------------------------------------------------------------------------------------
 
 
 @mistake(
     "plot_alignment",
-    "the right numbers with the two lists of words exchanged",
+    "exchanging the two lists of words, with the right numbers,",
     "Row i is the i-th query, and queries are the target. Return the target words for the rows, then the source words. "
     "Between sentences of the same length nobody would notice.",
 )
@@ -577,7 +689,7 @@ def map_labels_swapped(weights, source, target):
 
 @mistake(
     "plot_alignment",
-    "the whole map turned, with the source as rows,",
+    "turning the whole map, with the source as rows,",
     "It is not false, but every map of this course is read the other way: rows attend, columns are attended to.",
 )
 def map_turned(weights, source, target):
@@ -586,7 +698,7 @@ def map_turned(weights, source, target):
 
 @mistake(
     "plot_alignment",
-    "a turned matrix with the right labels",
+    "turning the matrix, with the right labels,",
     "The weights have the target as rows already: (Tq, Tk). Leave .T out.",
 )
 def map_matrix_turned(weights, source, target):
@@ -634,6 +746,16 @@ def map_not_cut(weights, source, target):
 )
 def map_cut_swapped(weights, source, target):
     return weights.mean(dim=0)[: len(source), : len(target)], target, source
+
+
+@mistake(
+    "plot_alignment",
+    "taking the source for the rows throughout",
+    "Row i of the weights is the i-th query, a word of the target: [: len(target), : len(source)], and the target "
+    "words are the labels of the rows.",
+)
+def map_roles_swapped(weights, source, target):
+    return weights.mean(dim=0)[: len(source), : len(target)], source, target
 
 
 @mistake(
@@ -767,7 +889,7 @@ def statistics_swapped(weights, target_mask):
 
 @mistake(
     "attention_statistics",
-    "sums in place of means",
+    "taking sums in place of means",
     "How often a word is read in all depends on the length of the target. Divide by the number of real target words.",
 )
 def statistics_sum(weights, target_mask):
@@ -782,6 +904,37 @@ def statistics_sum(weights, target_mask):
 )
 def statistics_over_heads(weights, target_mask):
     return tuple(x[:, 0] for x in _statistics(weights.mean(dim=1, keepdim=True), target_mask))
+
+
+@mistake(
+    "attention_statistics",
+    "max(dim=...) without .values",
+    "`max(dim=…)` returns values and places. Take `.values`, or use `amax`.",
+)
+def statistics_max_of_two(weights, target_mask):
+    mean, _, entropy = _statistics(weights, target_mask)
+    return mean, weights.masked_fill(~target_mask[:, None, :, None], 0.0).max(dim=-2), entropy
+
+
+@mistake(
+    "attention_statistics",
+    "multiplying the padding by 0",
+    "0 times NaN is NaN. masked_fill(~keep, 0.0) replaces, whatever was there.",
+)
+def statistics_times_mask(weights, target_mask):
+    keep = target_mask[:, None, :, None]
+    weights = weights * keep
+    return weights.sum(dim=-2) / keep.sum(dim=-2), weights.amax(dim=-2), torch.special.entr(weights).sum(dim=-1)
+
+
+@mistake(
+    "attention_statistics",
+    "dividing by the number of real words in the whole batch",
+    "Each example has its own number: keep.sum(dim=-2).",
+)
+def statistics_divided_by_batch(weights, target_mask):
+    _, maximum, entropy = _statistics(weights, target_mask)
+    return weights.masked_fill(~target_mask[:, None, :, None], 0.0).sum(dim=-2) / target_mask.sum(), maximum, entropy
 
 
 # 6.7 hard_alignment -------------------------------------------------------------------------------------------------
@@ -807,6 +960,28 @@ def links_of_columns(weights):
 )
 def links_per_head(weights):
     return weights.argmax(dim=-1).masked_fill(_empty(weights), -1)
+
+
+_AVERAGED = (
+    "averaging the places that the heads chose",
+    "Half-way between word 1 and word 5 is word 3, which no head chose. Average the weights over the heads, then "
+    "choose.",
+)
+
+
+@mistake("hard_alignment", *_AVERAGED)
+def links_averaged(weights):
+    return weights.argmax(dim=-1).float().mean(dim=1).masked_fill(_empty(weights.mean(dim=1)), -1)
+
+
+@mistake("hard_alignment", *_AVERAGED)
+def links_averaged_cut(weights):
+    return weights.argmax(dim=-1).float().mean(dim=1).long().masked_fill(_empty(weights.mean(dim=1)), -1)
+
+
+@mistake("hard_alignment", *_AVERAGED)
+def links_averaged_rounded(weights):
+    return weights.argmax(dim=-1).float().mean(dim=1).round().long().masked_fill(_empty(weights.mean(dim=1)), -1)
 
 
 @mistake("hard_alignment", "the choice of the first head", "Average over all heads, axis 1, before you choose.")
@@ -844,7 +1019,7 @@ def links_empty_is_first(weights):
 
 @mistake(
     "hard_alignment",
-    "the weights in place of the places",
+    "returning the weights in place of the places",
     "argmax says where the largest stands; max and amax say how large it is.",
 )
 def links_are_weights(weights):
@@ -870,7 +1045,7 @@ def links_one_hot(weights):
 
 @mistake(
     "hard_alignment",
-    "whole numbers stored as decimals",
+    "storing whole numbers as decimals",
     "argmax gives int64. A detour over torch.where with -1.0, or .float(), makes decimals of them, which cannot index.",
 )
 def links_decimal(weights):
@@ -942,7 +1117,7 @@ def _candidates(q, k, v, divisor=None, dim=-1):
 
 @mistake(
     "repaired_step",
-    "the memories in the order A, B, A, B",
+    "putting the memories in the order A, B, A, B",
     "That is what repeat gives, and the candidates stand in the order A, A, B, B: repeat_interleave(n, dim=0).",
 )
 def repaired_unchanged(q, k, v):
@@ -994,11 +1169,21 @@ def repaired_twice(q, k, v):
 @mistake(
     "repaired_step",
     "repeating the tokens of the memory",
-    "repeat_interleave with dim=1 makes each memory longer. The batch is what has to grow: dim=0.",
+    "repeat(1, n, 1) and repeat_interleave(n, dim=1) make each memory longer. The batch is what has to grow: dim=0.",
 )
 def repaired_tokens(q, k, v):
     n = q.shape[1]
     return _candidates(q, k.repeat_interleave(n, dim=1), v.repeat_interleave(n, dim=1))
+
+
+@mistake(
+    "repaired_step",
+    "repeat_interleave(n) without dim",
+    "Without dim, repeat_interleave flattens first: write dim=0.",
+)
+def repaired_flattened(q, k, v):
+    n = q.shape[1]
+    return _candidates(q, k.repeat_interleave(n), v.repeat_interleave(n))
 
 
 @mistake("repaired_step", "handing all candidates the first memory", "Each sentence has a memory of its own.")
