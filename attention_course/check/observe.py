@@ -111,9 +111,12 @@ def apply(
     """Load ``state`` into the learner's module, put it in evaluation mode and call it with ``args``."""
     if isinstance(module, Remote):
         return module.ask("apply", state=state, args=args, gradients=gradients, seconds=seconds)
-    like = next((x for _, x in values.leaves(dict(args)) if torch.is_tensor(x) and x.is_floating_point()), None)
-    if like is not None:
-        module.to(like.device, like.dtype)
+    tensors = [x for _, x in values.leaves(dict(args)) if torch.is_tensor(x)]
+    floating = [x for x in tensors if x.is_floating_point()]
+    if floating:
+        module.to(floating[0].device, floating[0].dtype)
+    elif tensors:  # words as whole numbers: they say where, but not how precisely
+        module.to(tensors[0].device)
     module.load_state_dict({name: tensor.clone() for name, tensor in state.items()})
     module.eval()
     return _watch(lambda inputs: module(*inputs.values()), args, dict(module.named_parameters()), gradients, seconds)

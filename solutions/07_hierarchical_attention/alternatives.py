@@ -1,0 +1,426 @@
+"""Other right answers to the exercises of lesson 07. Every check and every hidden test accepts all of them."""
+
+import math
+
+import torch
+from torch import nn
+
+from attention_course.authoring import alternative
+
+# 7.1 masks ----------------------------------------------------------------------------------------------------------
+
+
+@alternative("masks")
+def masks_by_counting(ids):
+    word_mask = ids > 0
+    return word_mask, word_mask.sum(dim=2) > 0
+
+
+@alternative("masks")
+def masks_by_sum(ids):
+    return ids.ne(0), ids.sum(-1) != 0
+
+
+@alternative("masks")
+def masks_by_loop(ids):
+    rows = [[bool((sentence != 0).any()) for sentence in document] for document in ids]
+    return ~(ids == 0), torch.tensor(rows, device=ids.device)
+
+
+@alternative("masks")
+def masks_as_list(ids):
+    return [ids.bool(), ids.bool().any(2)]
+
+
+# 7.2 AttentionPool --------------------------------------------------------------------------------------------------
+
+
+class _Pool(nn.Module):
+    def __init__(self, d, d_attention):
+        super().__init__()
+        self.query = nn.Parameter(torch.empty(d_attention).uniform_(-0.1, 0.1))
+        self.projection = nn.Linear(d, d_attention)
+
+
+@alternative("AttentionPool")
+class PoolByHand(_Pool):
+    def forward(self, h, mask):
+        scores = torch.tanh(self.projection(h)).matmul(self.query)
+        scores = scores - scores.masked_fill(~mask, torch.finfo(h.dtype).min).amax(-1, keepdim=True)
+        powers = torch.exp(scores.masked_fill(~mask, torch.finfo(h.dtype).min)) * mask
+        weights = powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-9)
+        return torch.einsum("nt,ntd->nd", weights, h), weights
+
+
+@alternative("AttentionPool")
+class PoolByWhere(_Pool):
+    def forward(self, h, mask):
+        scores = torch.einsum("nta,a->nt", self.projection(h).tanh(), self.query)
+        lowest = torch.full_like(scores, -1e9)
+        weights = torch.softmax(torch.where(mask, scores, lowest), dim=1)
+        weights = torch.where(mask, weights, torch.zeros_like(weights))
+        return (weights.unsqueeze(1) @ h).squeeze(1), weights
+
+
+@alternative("AttentionPool")
+class PoolRowByRow(_Pool):
+    def forward(self, h, mask):
+        pooled, weights = [], []
+        for row, real in zip(h, mask, strict=True):
+            w = torch.zeros_like(row[:, 0]) + 0 * self.projection(row).sum() * self.query.sum()
+            if real.any():
+                s = torch.tanh(self.projection(row[real])) @ self.query
+                w = w.masked_scatter(real, torch.softmax(s, dim=0))
+            pooled.append(w @ row)
+            weights.append(w)
+        return torch.stack(pooled), torch.stack(weights)
+
+
+@alternative("AttentionPool")
+class PoolSafeInfinity(_Pool):
+    def forward(self, h, mask):
+        scores = torch.sum(torch.tanh(self.projection(h)) * self.query, dim=2)
+        empty = ~mask.any(dim=1, keepdim=True)
+        scores = scores.masked_fill(~(mask | empty), -math.inf)  # an empty row keeps its scores, and loses its weights
+        weights = scores.softmax(dim=-1).masked_fill(~mask, 0.0)
+        return torch.bmm(weights[:, None], h)[:, 0], weights
+
+
+@alternative("AttentionPool")
+class PoolMendsTheWeights(_Pool):
+    def forward(self, h, mask):
+        scores = torch.tanh(self.projection(h)) @ self.query
+        weights = torch.nan_to_num(torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1))
+        return (weights[:, :, None] * h).sum(dim=1), weights
+
+
+# 7.3 flatten_documents ----------------------------------------------------------------------------------------------
+
+
+@alternative("flatten_documents")
+def flatten_reshape(x):
+    return x.reshape(-1, *x.shape[2:])
+
+
+@alternative("flatten_documents")
+def flatten_cat(x):
+    return torch.cat(list(x), dim=0)
+
+
+@alternative("flatten_documents")
+def flatten_stack(x):
+    return torch.stack([x[b, s] for b in range(x.shape[0]) for s in range(x.shape[1])])
+
+
+@alternative("flatten_documents")
+def flatten_view(x):
+    B, S, *rest = x.shape
+    return x.contiguous().view(B * S, *rest)
+
+
+# 7.4 unflatten ------------------------------------------------------------------------------------------------------
+
+
+@alternative("unflatten")
+def unflatten_reshape(rows, B):
+    return rows.reshape(B, -1, *rows.shape[1:])
+
+
+@alternative("unflatten")
+def unflatten_chunk(rows, B):
+    return torch.stack(rows.chunk(B))
+
+
+@alternative("unflatten")
+def unflatten_loop(rows, B):
+    S = len(rows) // B
+    return torch.stack([rows[b * S : (b + 1) * S] for b in range(B)])
+
+
+@alternative("unflatten")
+def unflatten_strided(rows, B):
+    S = rows.shape[0] // B
+    return torch.stack([rows[s::S] for s in range(S)], dim=1)
+
+
+# 7.5 HierarchicalAttention ------------------------------------------------------------------------------------------
+
+
+def _encode(gru, x, mask):
+    lengths = mask.sum(dim=-1).clamp(min=1).cpu()
+    packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    return nn.utils.rnn.pad_packed_sequence(gru(packed)[0], batch_first=True, total_length=x.shape[1])[0]
+
+
+class _SafePool(_Pool):
+    def forward(self, h, mask):
+        scores = torch.tanh(self.projection(h)) @ self.query
+        weights = torch.softmax(scores.masked_fill(~mask, torch.finfo(h.dtype).min), dim=-1) * mask
+        return (weights[..., None] * h).sum(dim=-2), weights
+
+
+class _Model(nn.Module):
+    def __init__(self, vocabulary, classes, d_word=24, d_hidden=16, d_attention=24):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, d_word, padding_idx=0)
+        self.word_gru = nn.GRU(d_word, d_hidden, batch_first=True, bidirectional=True)
+        self.word_pool = _SafePool(2 * d_hidden, d_attention)
+        self.sentence_gru = nn.GRU(2 * d_hidden, d_hidden, batch_first=True, bidirectional=True)
+        self.sentence_pool = _SafePool(2 * d_hidden, d_attention)
+        self.classifier = nn.Linear(2 * d_hidden, classes)
+
+
+@alternative("HierarchicalAttention")
+class ModelReshape(_Model):
+    def forward(self, ids):
+        B, S, W = ids.shape
+        flat = ids.reshape(B * S, W)
+        vectors, word_weights = self.word_pool(_encode(self.word_gru, self.embedding(flat), flat > 0), flat > 0)
+        sentence_mask = (ids > 0).any(-1)
+        states = _encode(self.sentence_gru, vectors.view(B, S, -1), sentence_mask)
+        document, sentence_weights = self.sentence_pool(states, sentence_mask)
+        return self.classifier(document), word_weights.view(B, S, W), sentence_weights
+
+
+@alternative("HierarchicalAttention")
+class ModelSentenceBySentence(_Model):
+    def forward(self, ids):
+        found = []
+        for s in range(ids.shape[1]):
+            mask = ids[:, s] != 0
+            found.append(self.word_pool(_encode(self.word_gru, self.embedding(ids[:, s]), mask), mask))
+        sentences = torch.stack([pooled for pooled, _ in found], dim=1)
+        mask = (ids != 0).any(dim=2)
+        document, weights = self.sentence_pool(_encode(self.sentence_gru, sentences, mask), mask)
+        return self.classifier(document), torch.stack([w for _, w in found], dim=1), weights
+
+
+@alternative("HierarchicalAttention")
+class ModelDocumentByDocument(_Model):
+    def forward(self, ids):
+        logits, words, sentences = [], [], []
+        for document in ids:
+            mask = document != 0
+            rows, w = self.word_pool(_encode(self.word_gru, self.embedding(document), mask), mask)
+            real = mask.any(dim=1)[None]
+            pooled, s = self.sentence_pool(_encode(self.sentence_gru, rows[None], real), real)
+            logits.append(self.classifier(pooled[0]))
+            words.append(w)
+            sentences.append(s[0])
+        return torch.stack(logits), torch.stack(words), torch.stack(sentences)
+
+
+@alternative("HierarchicalAttention")
+class ModelEmbedsFirst(_Model):
+    def forward(self, ids):
+        x, mask = self.embedding(ids), ids.bool()
+        states = _encode(self.word_gru, x.flatten(0, 1), mask.flatten(0, 1)).unflatten(0, ids.shape[:2])
+        sentences, word_weights = self.word_pool(states, mask)
+        real = mask.any(-1)
+        document, sentence_weights = self.sentence_pool(_encode(self.sentence_gru, sentences, real), real)
+        return [self.classifier(document), word_weights, sentence_weights]
+
+
+# 7.6 fit ------------------------------------------------------------------------------------------------------------
+
+
+def _example(model):
+    """The same small bag of words that the lesson's prepared("example") makes."""
+    if isinstance(model, nn.Module):
+        return model
+    from attention_course import device
+
+    scores = device.randn(40, 5, seed=70).cpu().index_fill(0, torch.tensor([0]), 0.0)
+    return _Bag(scores, device.randn(5, seed=71).cpu()).to(device.pick())
+
+
+class _Bag(nn.Module):
+    def __init__(self, scores, bias):
+        super().__init__()
+        self.scores = nn.Embedding.from_pretrained(scores, freeze=False, padding_idx=0)
+        self.bias = nn.Parameter(bias)
+
+    def forward(self, ids):
+        return self.scores(ids).sum(dim=(1, 2)) + self.bias, None, None
+
+
+def _batches(number, epoch, where, size=32):
+    return torch.randperm(number, generator=torch.Generator().manual_seed(epoch)).to(where).split(size)
+
+
+@alternative("fit")
+def fit_with_loss_module(model, ids, labels, epochs, rate):
+    model = _example(model)
+    optimiser, criterion = torch.optim.Adam(model.parameters(), lr=rate), nn.CrossEntropyLoss()
+    losses = []
+    for epoch in range(epochs):
+        found = []
+        for rows in _batches(len(ids), epoch, ids.device):
+            optimiser.zero_grad(set_to_none=False)
+            loss = criterion(model(ids[rows])[0], labels[rows])
+            loss.backward()
+            optimiser.step()
+            found.append(loss.detach())
+        losses.append(torch.stack(found).mean())
+    return torch.tensor(losses)
+
+
+@alternative("fit")
+def fit_by_likelihood(model, ids, labels, epochs, rate):
+    model = _example(model)
+    model.train()
+    optimiser = torch.optim.Adam(model.parameters(), lr=rate)
+    losses = torch.zeros(epochs)
+    for epoch in range(epochs):
+        parts = _batches(len(ids), epoch, ids.device)
+        for rows in parts:
+            logits, *_ = model(ids[rows])
+            loss = nn.functional.nll_loss(torch.log_softmax(logits, dim=-1), labels[rows])
+            model.zero_grad()
+            loss.backward()
+            optimiser.step()
+            losses[epoch] += loss.item() / len(parts)
+    return losses
+
+
+@alternative("fit")
+def fit_clears_afterwards(model, ids, labels, epochs, rate):
+    model = _example(model)
+    optimiser = torch.optim.Adam(model.parameters(), lr=rate)
+    losses = []
+    for epoch in range(epochs):
+        total = count = 0
+        for rows in _batches(len(ids), epoch, ids.device):
+            loss = nn.functional.cross_entropy(model(ids.index_select(0, rows))[0], labels.index_select(0, rows))
+            loss.backward()
+            optimiser.step()
+            optimiser.zero_grad()
+            total, count = total + loss.item(), count + 1
+        losses.append(total / count)
+    return torch.tensor(losses)
+
+
+# 7.7 top_words ------------------------------------------------------------------------------------------------------
+
+
+@alternative("top_words")
+def top_by_sorting(word_weights, sentence_weights, k):
+    share = torch.einsum("bsw,bs->bsw", word_weights, sentence_weights)
+    order = share.reshape(len(share), -1).argsort(dim=-1, descending=True)[:, :k]
+    return torch.stack([torch.div(order, share.shape[2], rounding_mode="floor"), order % share.shape[2]], dim=-1)
+
+
+@alternative("top_words")
+def top_by_unravel(word_weights, sentence_weights, k):
+    share = sentence_weights.unsqueeze(-1) * word_weights
+    places = torch.topk(share.flatten(start_dim=1), k).indices
+    return torch.stack(torch.unravel_index(places, share.shape[1:]), dim=-1)
+
+
+@alternative("top_words")
+def top_by_python(word_weights, sentence_weights, k):
+    B, S, W = word_weights.shape
+    found = []
+    for b in range(B):
+        pairs = [(s, w) for s in range(S) for w in range(W)]
+        pairs.sort(key=lambda p: -float(word_weights[b, p[0], p[1]] * sentence_weights[b, p[0]]))
+        found.append(pairs[:k])
+    return torch.tensor(found, device=word_weights.device)
+
+
+# 7.8 deletion_test --------------------------------------------------------------------------------------------------
+
+
+@alternative("deletion_test")
+def deletion_by_loop(model, ids, places):
+    model = _example(model)
+    less = ids.clone()
+    for b in range(len(ids)):
+        for s, w in places[b].tolist():
+            less[b, s, w] = 1
+    with torch.no_grad():
+        before, after = model(ids)[0].softmax(-1), model(less)[0].softmax(-1)
+    top, predicted = before.max(dim=-1)
+    return top - after[torch.arange(len(ids), device=ids.device), predicted]
+
+
+@alternative("deletion_test")
+def deletion_flat(model, ids, places):
+    model = _example(model)
+    flat = ids.flatten(1).scatter(1, places[..., 0] * ids.shape[2] + places[..., 1], 1)
+    with torch.no_grad():
+        before = torch.softmax(model(ids)[0], dim=-1)
+        after = torch.softmax(model(flat.reshape(ids.shape))[0], dim=-1)
+    chosen = nn.functional.one_hot(before.argmax(-1), before.shape[-1])
+    return ((before - after) * chosen).sum(-1)
+
+
+@alternative("deletion_test")
+def deletion_word_by_word(model, ids, places):
+    model = _example(model)
+    rows = torch.arange(len(ids), device=ids.device)
+    less = ids.clone()
+    for place in places.unbind(1):
+        less[rows, place[:, 0], place[:, 1]] = 1
+    logits, less_logits = model(ids)[0].detach(), model(less)[0].detach()
+    predicted = logits.argmax(-1)
+    return logits.log_softmax(-1)[rows, predicted].exp() - less_logits.log_softmax(-1)[rows, predicted].exp()
+
+
+# 7.9 counterexample -------------------------------------------------------------------------------------------------
+
+
+@alternative("counterexample")
+def counterexample_short_document():
+    mask = torch.ones(2, 3, 4, dtype=torch.bool)
+    mask[1, 1:] = False
+    return torch.randn(2, 3, 4, 5), mask
+
+
+@alternative("counterexample")
+def counterexample_empty_first():
+    return torch.ones(1, 2, 1, 1), torch.tensor([[[False], [True]]])
+
+
+@alternative("counterexample")
+def counterexample_as_list():
+    ids = torch.tensor([[[3, 4, 0], [0, 0, 0]], [[5, 0, 0], [6, 7, 8]]])
+    return [torch.randn(2, 2, 3, 2), ids != 0]
+
+
+# 7.10 repaired_documents --------------------------------------------------------------------------------------------
+
+
+@alternative("repaired_documents")
+def repaired_by_loops(h, mask):
+    found = []
+    for rows, kept in zip(h, mask, strict=True):
+        real = [x[m] for x, m in zip(rows, kept, strict=True) if m.any()]
+        found.append(torch.stack([torch.softmax(x.sum(-1), dim=0) @ x for x in real]).mean(dim=0))
+    return torch.stack(found)
+
+
+@alternative("repaired_documents")
+def repaired_keeps_the_rest(h, mask):
+    scores = h.sum(dim=-1).masked_fill(~mask, -1e9)
+    weights = torch.softmax(scores, dim=-1)
+    sentences = torch.einsum("bsw,bswd->bsd", weights, h)
+    real = mask.any(dim=-1)
+    sentences = sentences * real[..., None]
+    return sentences.sum(dim=1) / real.sum(dim=1, keepdim=True)
+
+
+@alternative("repaired_documents")
+def repaired_lets_empty_rows_through(h, mask):
+    real = mask.any(dim=-1, keepdim=True)
+    weights = h.sum(-1).masked_fill(~mask & real, -torch.inf).softmax(-1) * mask
+    return (weights.unsqueeze(-1) * h).sum(dim=(1, 2)) / real.sum(dim=1)
+
+
+@alternative("repaired_documents")
+def repaired_real_sentences_only(h, mask):
+    real = mask.any(dim=-1)  # (B, S)
+    x, m = h[real], mask[real]  # (sentences, W, d), (sentences, W)
+    vectors = torch.softmax(x.sum(-1).masked_fill(~m, -torch.inf), dim=-1)[:, None] @ x
+    sums = h.new_zeros(len(h), h.shape[-1]).index_add(0, real.nonzero()[:, 0], vectors[:, 0])
+    return sums / real.sum(dim=1, keepdim=True)

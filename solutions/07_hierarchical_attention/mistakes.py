@@ -1,0 +1,1126 @@
+"""Wrong answers to the exercises of lesson 07, each with what its author needs to read."""
+
+import math
+
+import torch
+from torch import nn
+
+from attention_course.authoring import mistake
+
+# 7.1 masks ----------------------------------------------------------------------------------------------------------
+
+
+@mistake("masks", "masks that are True at padding", "In this course True means keep: a word is where ids is *not* 0.")
+def masks_inverted(ids):
+    padded = ids == 0
+    return padded, padded.all(dim=-1)
+
+
+@mistake(
+    "masks",
+    "taking the unknown word for padding",
+    "Number 1 is <unk>: a word that stands there, though nobody knows which. Only 0 is padding.",
+)
+def masks_drop_unknown(ids):
+    word_mask = ids > 1
+    return word_mask, word_mask.any(dim=-1)
+
+
+@mistake(
+    "masks",
+    "asking that *all* words of a sentence are real",
+    "Then a sentence that is shorter than the longest one would not exist. One real word is enough: any.",
+)
+def masks_all_words(ids):
+    word_mask = ids != 0
+    return word_mask, word_mask.all(dim=-1)
+
+
+@mistake(
+    "masks",
+    "looking along the sentences rather than along the words",
+    "The axis that disappears is the last one, W: any(dim=-1).",
+)
+def masks_wrong_axis(ids):
+    word_mask = ids != 0
+    return word_mask, word_mask.any(dim=1)
+
+
+@mistake(
+    "masks",
+    "the numbers 0 and 1 in place of False and True",
+    "Attention wants boolean masks: the comparison gives one, no .float() and no .int() after it.",
+)
+def masks_as_numbers(ids):
+    word_mask = (ids != 0).float()
+    return word_mask, word_mask.amax(dim=-1)
+
+
+@mistake(
+    "masks",
+    "counting where it should mask",
+    "How many words a sentence has is a length. The mask only says whether there is one.",
+)
+def masks_lengths(ids):
+    word_mask = ids != 0
+    return word_mask, word_mask.sum(dim=-1)
+
+
+@mistake(
+    "masks",
+    "keeping an axis of length 1 in the sentence mask",
+    "It should be (B, S): leave keepdim out.",
+)
+def masks_keepdim(ids):
+    word_mask = ids != 0
+    return word_mask, word_mask.any(dim=-1, keepdim=True)
+
+
+@mistake(
+    "masks",
+    "saying of every sentence that it exists",
+    "A row of padding alone is no sentence. Ask whether any of its words is real.",
+)
+def masks_every_sentence(ids):
+    return ids != 0, torch.ones(ids.shape[:2], dtype=torch.bool, device=ids.device)
+
+
+@mistake("masks", "only the word mask", says="it should return 2 things")
+def masks_one_of_two(ids):
+    return ids != 0
+
+
+# 7.2 AttentionPool --------------------------------------------------------------------------------------------------
+
+
+class _Pool(nn.Module):
+    def __init__(self, d, d_attention):
+        super().__init__()
+        self.projection = nn.Linear(d, d_attention)
+        self.query = nn.Parameter(torch.randn(d_attention) / math.sqrt(d_attention))
+
+    def scores(self, h):
+        return torch.tanh(self.projection(h)) @ self.query
+
+    def weigh(self, scores, mask):
+        return torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1) * mask
+
+    def forward(self, h, mask):
+        weights = self.weigh(self.scores(h), mask)
+        return (weights[:, :, None] * h).sum(dim=1), weights
+
+
+@mistake(
+    "AttentionPool",
+    "softmax over -inf in a row that is all padding",
+    "Such a row is 0/0, NaN. Fill with torch.finfo(scores.dtype).min, a finite number, and multiply the weights by the "
+    "mask.",
+)
+class PoolInfinity(_Pool):
+    def weigh(self, scores, mask):
+        return torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1)
+
+
+@mistake(
+    "AttentionPool",
+    "replacing NaN after it has reached the average",
+    "The values look right, but the gradient that goes back to h is multiplied by the weights, and 0 times NaN is NaN. "
+    "Keep it from arising: a finite fill, then times the mask.",
+)
+class PoolNanToNum(_Pool):
+    def forward(self, h, mask):
+        weights = torch.softmax(self.scores(h).masked_fill(~mask, -torch.inf), dim=-1)
+        return torch.nan_to_num((weights[:, :, None] * h).sum(dim=1)), torch.nan_to_num(weights)
+
+
+@mistake(
+    "AttentionPool",
+    "equal weights in a row that is all padding",
+    "Where nothing is real the weights should be 0: multiply by the mask after the softmax.",
+)
+class PoolUniformPadding(_Pool):
+    def weigh(self, scores, mask):
+        return torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1)
+
+
+@mistake(
+    "AttentionPool",
+    "leaving the mask out",
+    "Padding then takes part of the weight. Give it the lowest finite score before the softmax.",
+)
+class PoolUnmasked(_Pool):
+    def weigh(self, scores, mask):
+        return torch.softmax(scores, dim=-1)
+
+
+@mistake(
+    "AttentionPool",
+    "masking after the softmax alone",
+    "Padding had its part of the sum already, so the weights of real words sum to less than 1. Fill the scores first.",
+)
+class PoolMaskedLate(_Pool):
+    def weigh(self, scores, mask):
+        return torch.softmax(scores, dim=-1) * mask
+
+
+@mistake(
+    "AttentionPool",
+    "multiplying the scores by the mask before the softmax",
+    "A score of 0 is not low: e^0 = 1. Padding needs the lowest score there is.",
+)
+class PoolScoresTimesMask(_Pool):
+    def weigh(self, scores, mask):
+        return torch.softmax(scores * mask, dim=-1) * mask
+
+
+@mistake(
+    "AttentionPool",
+    "filling the places that are real",
+    "masked_fill writes where its argument is True. The mask is True where a word is kept, so pass ~mask.",
+)
+class PoolInverted(_Pool):
+    def weigh(self, scores, mask):
+        return torch.softmax(scores.masked_fill(mask, torch.finfo(scores.dtype).min), dim=-1) * mask
+
+
+@mistake(
+    "AttentionPool",
+    "softmax over the rows rather than within each",
+    "The weights of one row sum to 1: softmax runs over T, the last axis.",
+)
+class PoolWrongAxis(_Pool):
+    def weigh(self, scores, mask):
+        return torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=0) * mask
+
+
+@mistake(
+    "AttentionPool",
+    "leaving out tanh",
+    "Without it the score is linear in h: projection and query would collapse into one vector.",
+)
+class PoolWithoutTanh(_Pool):
+    def scores(self, h):
+        return self.projection(h) @ self.query
+
+
+@mistake(
+    "AttentionPool",
+    "adding the query before tanh and summing up",
+    "The query is multiplied with what comes out of tanh, entry by entry, and summed: a dot product.",
+)
+class PoolQueryInside(_Pool):
+    def scores(self, h):
+        return torch.tanh(self.projection(h) + self.query).sum(dim=-1)
+
+
+@mistake(
+    "AttentionPool",
+    "dividing the average by the number of vectors",
+    "The weights sum to 1 already, so the weighted sum is the average.",
+)
+class PoolDividedAgain(_Pool):
+    def forward(self, h, mask):
+        weights = self.weigh(self.scores(h), mask)
+        return (weights[:, :, None] * h).mean(dim=1), weights
+
+
+@mistake(
+    "AttentionPool",
+    "returning the weighted vectors without summing them",
+    says="pooled has shape",
+)
+class PoolNotSummed(_Pool):
+    def forward(self, h, mask):
+        weights = self.weigh(self.scores(h), mask)
+        return weights[:, :, None] * h, weights
+
+
+@mistake("AttentionPool", "a projection without its bias", says="they should be")
+class PoolWithoutBias(_Pool):
+    def __init__(self, d, d_attention):
+        super().__init__(d, d_attention)
+        self.projection = nn.Linear(d, d_attention, bias=False)
+
+
+# 7.3 flatten_documents ----------------------------------------------------------------------------------------------
+
+
+@mistake(
+    "flatten_documents",
+    "the first sentences of all documents, then the second ones",
+    "The sentences of a document stay together: row b·S + s. Do not exchange the axes before you join them.",
+)
+def flatten_transposed(x):
+    return x.transpose(0, 1).flatten(0, 1)
+
+
+@mistake(
+    "flatten_documents",
+    "one long row for each document",
+    "Join the first axis and the second, B and S, not the second and the third.",
+)
+def flatten_words(x):
+    return x.flatten(1, 2)
+
+
+@mistake(
+    "flatten_documents",
+    "one row for everything",
+    "Only B and S become one axis. flatten() without arguments joins them all.",
+)
+def flatten_everything(x):
+    return x.flatten()
+
+
+@mistake(
+    "flatten_documents",
+    "leaving out the empty sentences",
+    "Every document must keep its S rows, or nobody finds the way back. The mask takes care of the empty ones.",
+)
+def flatten_drops_padding(x):
+    rows = x.reshape(-1, *x.shape[2:])
+    return rows[(rows != 0).flatten(1).any(dim=1) & (torch.arange(len(rows), device=x.device) < len(rows) - 1)]
+
+
+@mistake("flatten_documents", "only the first sentence of each document", "All S sentences become rows: B·S of them.")
+def flatten_first_sentence(x):
+    return x[:, 0]
+
+
+@mistake(
+    "flatten_documents",
+    "only the sentences of the first document",
+    "All B documents are laid below each other: B·S rows.",
+)
+def flatten_first_document(x):
+    return x[0]
+
+
+@mistake(
+    "flatten_documents",
+    "adding the documents up",
+    "No number changes here; only the shape does.",
+)
+def flatten_sums(x):
+    return x.sum(dim=0)
+
+
+@mistake(
+    "flatten_documents",
+    "turning each row's numbers around as well",
+    "The axes behind S stay as they are.",
+)
+def flatten_turns_rows(x):
+    return x.flatten(0, 1).flip(1)
+
+
+@mistake(
+    "flatten_documents",
+    "cutting the rows off from the graph",
+    "The embedding behind them is learned: leave .detach() out.",
+)
+def flatten_detached(x):
+    return x.detach().flatten(0, 1)
+
+
+# 7.4 unflatten ------------------------------------------------------------------------------------------------------
+
+
+@mistake(
+    "unflatten",
+    "S documents of B sentences",
+    "The first axis is B, the number that is passed; S is what is left.",
+)
+def unflatten_swapped(rows, B):
+    return rows.reshape(-1, B, *rows.shape[1:])
+
+
+@mistake(
+    "unflatten",
+    "dealing the rows out like cards, one to each document in turn,",
+    "The sentences of a document stand together: split the first axis into (B, S), and do not transpose.",
+)
+def unflatten_dealt(rows, B):
+    return rows.reshape(-1, B, *rows.shape[1:]).transpose(0, 1)
+
+
+@mistake(
+    "unflatten",
+    "cutting pieces of B rows",
+    "chunk and split differ: each document gets S = rows / B of them, not B.",
+)
+def unflatten_pieces_of_b(rows, B):
+    return torch.stack(rows.split(B)[: max(1, len(rows) // B)]).flip(0)
+
+
+@mistake(
+    "unflatten",
+    "joining the other axes",
+    "Only the first axis is split; what stands behind it stays: *rows.shape[1:].",
+)
+def unflatten_joins(rows, B):
+    return rows.reshape(B, -1)
+
+
+@mistake(
+    "unflatten",
+    "putting S before B by a transpose",
+    "Documents come first, as everywhere in the course: (B, S, ...).",
+)
+def unflatten_transposed(rows, B):
+    return rows.reshape(B, -1, *rows.shape[1:]).transpose(0, 1)
+
+
+@mistake(
+    "unflatten",
+    "the last axis split in place of the first",
+    "The rows are the first axis: that one becomes (B, S).",
+)
+def unflatten_last_axis(rows, B):
+    return rows.transpose(0, -1).unflatten(-1, (B, -1))
+
+
+@mistake(
+    "unflatten",
+    "the mean over each document",
+    "The sentences are pooled later. Here they are only put back.",
+)
+def unflatten_mean(rows, B):
+    return rows.reshape(B, -1, *rows.shape[1:]).mean(dim=1)
+
+
+@mistake(
+    "unflatten",
+    "a list of documents",
+    says="it should return a tensor",
+)
+def unflatten_list(rows, B):
+    return list(rows.chunk(B))
+
+
+@mistake(
+    "unflatten",
+    "cutting the rows off from the graph",
+    "The word encoder behind them is learned: leave .detach() out.",
+)
+def unflatten_detached(rows, B):
+    return rows.detach().unflatten(0, (B, -1))
+
+
+# 7.5 HierarchicalAttention ------------------------------------------------------------------------------------------
+
+
+def _encode(gru, x, mask):
+    lengths = mask.sum(dim=-1).clamp(min=1).cpu()
+    packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    return nn.utils.rnn.pad_packed_sequence(gru(packed)[0], batch_first=True, total_length=x.shape[1])[0]
+
+
+class _Model(nn.Module):
+    """The right model in steps, so that a mistake can replace one of them."""
+
+    def __init__(self, vocabulary, classes, d_word=24, d_hidden=16, d_attention=24):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, d_word, padding_idx=0)
+        self.word_gru = nn.GRU(d_word, d_hidden, batch_first=True, bidirectional=True)
+        self.word_pool = _Pool(2 * d_hidden, d_attention)
+        self.sentence_gru = nn.GRU(2 * d_hidden, d_hidden, batch_first=True, bidirectional=True)
+        self.sentence_pool = _Pool(2 * d_hidden, d_attention)
+        self.classifier = nn.Linear(2 * d_hidden, classes)
+
+    def rows(self, x):
+        return x.flatten(0, 1)
+
+    def documents(self, x, B):
+        return x.unflatten(0, (B, -1))
+
+    def read(self, gru, x, mask):
+        return _encode(gru, x, mask)
+
+    def masks(self, ids):
+        return ids != 0, (ids != 0).any(-1)
+
+    def level(self, ids, mask):
+        rows = self.rows(ids)
+        pooled, weights = self.word_pool(self.read(self.word_gru, self.embedding(rows), mask), mask)
+        return self.documents(pooled, len(ids)), self.documents(weights, len(ids))
+
+    def above(self, sentences, mask):
+        return self.sentence_pool(self.read(self.sentence_gru, sentences, mask), mask)
+
+    def forward(self, ids):
+        word_mask, sentence_mask = self.masks(ids)
+        sentences, word_weights = self.level(ids, self.rows(word_mask))
+        document, sentence_weights = self.above(sentences, sentence_mask)
+        return self.classifier(document), word_weights, sentence_weights
+
+
+@mistake(
+    "HierarchicalAttention",
+    "treating empty sentences as sentences",
+    "The sentence level needs its own mask, in the encoder and in the pool: the second thing that masks(ids) returns.",
+)
+class ModelWithoutSentenceMask(_Model):
+    def masks(self, ids):
+        return ids != 0, torch.ones(ids.shape[:2], dtype=torch.bool, device=ids.device)
+
+
+@mistake(
+    "HierarchicalAttention",
+    "treating padding as words",
+    "The word level needs the word mask, flattened to (B·S, W), in the encoder and in the pool.",
+)
+class ModelWithoutWordMask(_Model):
+    def masks(self, ids):
+        return torch.ones(ids.shape, dtype=torch.bool, device=ids.device), (ids != 0).any(-1)
+
+
+@mistake(
+    "HierarchicalAttention",
+    "calling the GRUs without their lengths",
+    "The half that comes from the right then starts in the padding. Use encode(gru, x, mask), which packs the rows.",
+)
+class ModelUnpacked(_Model):
+    def read(self, gru, x, mask):
+        return gru(x)[0]
+
+
+@mistake(
+    "HierarchicalAttention",
+    "rows that go back to other documents than they came from",
+    "Rows are in the order b·S + s. unflatten(rows, len(ids)) splits the first axis into B and S, nothing is "
+    "transposed.",
+)
+class ModelMixesDocuments(_Model):
+    def documents(self, x, B):
+        return x.unflatten(0, (-1, B)).transpose(0, 1)
+
+
+@mistake(
+    "HierarchicalAttention",
+    "leaving the sentence GRU out",
+    "Sentences should know their neighbours too: encode them with self.sentence_gru before they are pooled.",
+)
+class ModelWithoutSentenceGru(_Model):
+    def above(self, sentences, mask):
+        return self.sentence_pool(sentences, mask)
+
+
+@mistake(
+    "HierarchicalAttention",
+    "using the word pool on both levels",
+    "Sentences have a question of their own: self.sentence_pool.",
+)
+class ModelOnePool(_Model):
+    def above(self, sentences, mask):
+        return self.word_pool(self.read(self.sentence_gru, sentences, mask), mask)
+
+
+@mistake(
+    "HierarchicalAttention",
+    "probabilities in place of logits",
+    "Leave the softmax to the loss: nn.functional.cross_entropy wants the scores as the classifier gives them.",
+)
+class ModelSoftmax(_Model):
+    def forward(self, ids):
+        logits, word_weights, sentence_weights = super().forward(ids)
+        return torch.softmax(logits, dim=-1), word_weights, sentence_weights
+
+
+@mistake(
+    "HierarchicalAttention",
+    "word weights that are still rows",
+    "Two things come back from the word pool, and both have to be unflattened: the weights too.",
+)
+class ModelWeightsAsRows(_Model):
+    def forward(self, ids):
+        logits, word_weights, sentence_weights = super().forward(ids)
+        return logits, word_weights.flatten(0, 1), sentence_weights
+
+
+@mistake(
+    "HierarchicalAttention",
+    "the shares of the words in the document in place of their weights in the sentence",
+    "Return the word weights as the pool gave them, so that they sum to 1 in each sentence. Shares come in section 7.",
+)
+class ModelShares(_Model):
+    def forward(self, ids):
+        logits, word_weights, sentence_weights = super().forward(ids)
+        return logits, word_weights * sentence_weights[:, :, None], sentence_weights
+
+
+@mistake(
+    "HierarchicalAttention",
+    "the mean of the sentences in place of their attention pool",
+    "The document is what self.sentence_pool returns first.",
+)
+class ModelMeanOfSentences(_Model):
+    def above(self, sentences, mask):
+        states = self.read(self.sentence_gru, sentences, mask)
+        _, weights = self.sentence_pool(states, mask)
+        return (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), weights
+
+
+@mistake("HierarchicalAttention", "the logits alone", says="it should return 3 things")
+class ModelLogitsAlone(_Model):
+    def forward(self, ids):
+        return super().forward(ids)[0]
+
+
+# 7.6 fit ------------------------------------------------------------------------------------------------------------
+
+
+def _example(model):
+    """The same small bag of words that the lesson's prepared("example") makes."""
+    if isinstance(model, nn.Module):
+        return model
+    from attention_course import device
+
+    scores = device.randn(40, 5, seed=70).cpu().index_fill(0, torch.tensor([0]), 0.0)
+    return _Bag(scores, device.randn(5, seed=71).cpu()).to(device.pick())
+
+
+class _Bag(nn.Module):
+    def __init__(self, scores, bias):
+        super().__init__()
+        self.scores = nn.Embedding.from_pretrained(scores, freeze=False, padding_idx=0)
+        self.bias = nn.Parameter(bias)
+
+    def forward(self, ids):
+        return self.scores(ids).sum(dim=(1, 2)) + self.bias, None, None
+
+
+def _batches(number, epoch, where, size=32):
+    return torch.randperm(number, generator=torch.Generator().manual_seed(epoch)).to(where).split(size)
+
+
+def _fit(model, ids, labels, epochs, rate, batch, together=lambda found: sum(found) / len(found), order=None):
+    model = _example(model)
+    optimiser = torch.optim.Adam(model.parameters(), lr=rate)
+    losses = []
+    for epoch in range(epochs):
+        rows_of = _batches(len(ids), epoch, ids.device) if order is None else order(epoch)
+        losses.append(together([batch(model, optimiser, ids, labels, rows) for rows in rows_of]))
+    return torch.tensor(losses)
+
+
+def _loss(model, ids, labels, rows):
+    return nn.functional.cross_entropy(model(ids[rows])[0], labels[rows])
+
+
+def _step(optimiser, loss):
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+    return loss.item()
+
+
+def _right_batch(model, optimiser, ids, labels, rows):
+    return _step(optimiser, _loss(model, ids, labels, rows))
+
+
+@mistake(
+    "fit",
+    "never forgetting the gradients",
+    "backward() adds to what is there. Call zero_grad() in every batch, before backward().",
+)
+def fit_accumulates(model, ids, labels, epochs, rate):
+    def batch(model, optimiser, ids, labels, rows):
+        loss = _loss(model, ids, labels, rows)
+        loss.backward()
+        optimiser.step()
+        return loss.item()
+
+    return _fit(model, ids, labels, epochs, rate, batch)
+
+
+@mistake(
+    "fit",
+    "a model that never moves",
+    "The loss stays as it was. Is there a step() in every batch, after backward(), and no zero_grad() between the two?",
+)
+def fit_without_step(model, ids, labels, epochs, rate):
+    return _fit(model, ids, labels, epochs, rate, lambda m, _, x, y, rows: _loss(m, x, y, rows).item())
+
+
+@mistake(
+    "fit",
+    "one step for each epoch",
+    "Indent the four steps, so that they are done for every batch.",
+)
+def fit_one_step_an_epoch(model, ids, labels, epochs, rate):
+    model = _example(model)
+    optimiser = torch.optim.Adam(model.parameters(), lr=rate)
+    losses = []
+    for epoch in range(epochs):
+        found = [_loss(model, ids, labels, rows) for rows in _batches(len(ids), epoch, ids.device)]
+        _step(optimiser, found[-1])
+        losses.append(sum(x.item() for x in found) / len(found))
+    return torch.tensor(losses)
+
+
+@mistake(
+    "fit",
+    "a softmax before the cross-entropy",
+    "nn.functional.cross_entropy does the softmax itself. Twice, it makes every prediction nearly even; give it the "
+    "logits as they are.",
+)
+def fit_double_softmax(model, ids, labels, epochs, rate):
+    def batch(model, optimiser, ids, labels, rows):
+        p = torch.softmax(model(ids[rows])[0], dim=-1)
+        return _step(optimiser, nn.functional.cross_entropy(p, labels[rows]))
+
+    return _fit(model, ids, labels, epochs, rate, batch)
+
+
+@mistake(
+    "fit",
+    "labels that belong to other documents",
+    "The documents of a batch are ids[rows], so their labels are labels[rows], not the first ones of all.",
+)
+def fit_misaligned(model, ids, labels, epochs, rate):
+    def batch(model, optimiser, ids, labels, rows):
+        return _step(optimiser, nn.functional.cross_entropy(model(ids[rows])[0], labels[: len(rows)]))
+
+    return _fit(model, ids, labels, epochs, rate, batch)
+
+
+@mistake(
+    "fit",
+    "the loss of the last batch of each epoch",
+    "Collect the losses of all batches of an epoch, and append their mean.",
+)
+def fit_last_loss(model, ids, labels, epochs, rate):
+    return _fit(model, ids, labels, epochs, rate, _right_batch, together=lambda found: found[-1])
+
+
+@mistake(
+    "fit",
+    "the sum of the batches' losses",
+    "Divide by the number of batches: it should be their mean.",
+)
+def fit_sum_of_losses(model, ids, labels, epochs, rate):
+    return _fit(model, ids, labels, epochs, rate, _right_batch, together=sum)
+
+
+@mistake(
+    "fit",
+    "the same order of documents in every epoch",
+    "Pass the epoch on: batches(len(ids), epoch).",
+)
+def fit_same_order(model, ids, labels, epochs, rate):
+    def order(epoch):
+        return _batches(len(ids), 0, ids.device)
+
+    return _fit(model, ids, labels, epochs, rate, _right_batch, order=order)
+
+
+@mistake(
+    "fit",
+    "all documents in one batch",
+    "Go through batches(len(ids), epoch): a step after every 32 documents, not after all of them.",
+)
+def fit_one_batch(model, ids, labels, epochs, rate):
+    def order(epoch):
+        return [torch.arange(len(ids), device=ids.device)]
+
+    return _fit(model, ids, labels, epochs, rate, _right_batch, order=order)
+
+
+@mistake(
+    "fit",
+    "climbing up rather than down",
+    "Something turned the sign of the loss around. Cross-entropy is what should become small.",
+)
+def fit_uphill(model, ids, labels, epochs, rate):
+    def batch(model, optimiser, ids, labels, rows):
+        return -_step(optimiser, -_loss(model, ids, labels, rows))
+
+    return _fit(model, ids, labels, epochs, rate, batch)
+
+
+@mistake("fit", "one number for each batch", says="losses has shape")
+def fit_every_batch(model, ids, labels, epochs, rate):
+    found = []
+
+    def together(losses):
+        found.extend([0.0, *losses])
+        return 0.0
+
+    _fit(model, ids, labels, epochs, rate, _right_batch, together=together)
+    return torch.tensor(found)
+
+
+# 7.7 top_words ------------------------------------------------------------------------------------------------------
+
+
+def _pairs(places, W):
+    return torch.stack([places // W, places % W], dim=-1)
+
+
+@mistake(
+    "top_words",
+    "the words with the largest weights in their own sentences",
+    "Half of an unimportant sentence is little. Multiply by the sentence's weight first: that is the share.",
+)
+def top_without_sentences(word_weights, sentence_weights, k):
+    return _pairs(word_weights.flatten(1).topk(k, dim=-1).indices, word_weights.shape[-1])
+
+
+@mistake(
+    "top_words",
+    "adding the two weights",
+    "A share is a product: the sentence's part of the document, and the word's part of that.",
+)
+def top_of_sums(word_weights, sentence_weights, k):
+    return _pairs((word_weights + sentence_weights[:, :, None]).flatten(1).topk(k).indices, word_weights.shape[-1])
+
+
+@mistake(
+    "top_words",
+    "places in the flattened row",
+    says="places has shape",
+)
+def top_flat(word_weights, sentence_weights, k):
+    return (word_weights * sentence_weights[:, :, None]).flatten(1).topk(k).indices
+
+
+@mistake(
+    "top_words",
+    "(word, sentence) in place of (sentence, word)",
+    "The quotient says which sentence, and it comes first; the remainder is the word.",
+)
+def top_swapped(word_weights, sentence_weights, k):
+    places = (word_weights * sentence_weights[:, :, None]).flatten(1).topk(k).indices
+    return _pairs(places, word_weights.shape[-1]).flip(-1)
+
+
+@mistake(
+    "top_words",
+    "dividing by the number of sentences",
+    "In the flattened row a sentence takes up W places, the number of words: divide by share.shape[-1].",
+)
+def top_divides_by_sentences(word_weights, sentence_weights, k):
+    places = (word_weights * sentence_weights[:, :, None]).flatten(1).topk(k).indices
+    return _pairs(places, word_weights.shape[1])
+
+
+@mistake(
+    "top_words",
+    "the words with the *smallest* shares",
+    "topk takes the largest unless you say largest=False; argsort starts from the smallest.",
+)
+def top_smallest(word_weights, sentence_weights, k):
+    share = word_weights * sentence_weights[:, :, None]
+    return _pairs(share.flatten(1).argsort(dim=-1)[:, :k], word_weights.shape[-1])
+
+
+@mistake(
+    "top_words",
+    "words of the strongest sentence alone",
+    "A word of another sentence can have a larger share. Compare all words of the document.",
+)
+def top_of_best_sentence(word_weights, sentence_weights, k):
+    bonus = nn.functional.one_hot(sentence_weights.argmax(-1), sentence_weights.shape[1])[:, :, None]
+    return _pairs((word_weights + 2 * bonus).flatten(1).topk(k).indices, word_weights.shape[-1])
+
+
+@mistake(
+    "top_words",
+    "the same words for every document, those of the whole batch,",
+    "Each document has its own top words: flatten(1) keeps the first axis.",
+)
+def top_of_the_batch(word_weights, sentence_weights, k):
+    share = (word_weights * sentence_weights[:, :, None]).sum(dim=0, keepdim=True)
+    return _pairs(share.flatten(1).topk(k).indices, word_weights.shape[-1]).expand(len(word_weights), -1, -1)
+
+
+@mistake(
+    "top_words",
+    "the right words from the smallest share to the largest",
+    "The word with the largest share comes first, as topk gives it.",
+)
+def top_ascending(word_weights, sentence_weights, k):
+    share = (word_weights * sentence_weights[:, :, None]).flatten(1)
+    return _pairs(share.topk(k).indices.flip(-1), word_weights.shape[-1])
+
+
+@mistake(
+    "top_words",
+    "a division that leaves fractions",
+    "Places are whole numbers: // in place of /.",
+)
+def top_fractions(word_weights, sentence_weights, k):
+    places = (word_weights * sentence_weights[:, :, None]).flatten(1).topk(k).indices
+    W = word_weights.shape[-1]
+    return torch.stack([places / W, (places % W).float()], dim=-1)
+
+
+# 7.8 deletion_test --------------------------------------------------------------------------------------------------
+
+
+def _deleted(ids, places, number=1):
+    deleted = ids.clone()
+    deleted[torch.arange(len(ids), device=ids.device)[:, None], places[..., 0], places[..., 1]] = number
+    return deleted
+
+
+def _p(model, ids):
+    with torch.no_grad():
+        return torch.softmax(_example(model)(ids)[0], dim=-1)
+
+
+def _fall(before, after):
+    return (before - after).gather(1, before.argmax(-1, keepdim=True))[:, 0]
+
+
+@mistake(
+    "deletion_test",
+    "writing into the caller's documents",
+    "Then the next test starts from documents with holes. Write into ids.clone().",
+)
+def deletion_in_place(model, ids, places):
+    before = _p(model, ids)
+    ids[torch.arange(len(ids), device=ids.device)[:, None], places[..., 0], places[..., 1]] = 1
+    return _fall(before, _p(model, ids))
+
+
+@mistake(
+    "deletion_test",
+    "writing padding in place of the unknown word",
+    "0 says that there is no word, and the encoder counts on padding to stand at the end. Write UNKNOWN.",
+)
+def deletion_with_padding(model, ids, places):
+    return _fall(_p(model, ids), _p(model, _deleted(ids, places, 0)))
+
+
+@mistake(
+    "deletion_test",
+    "the fall of the largest probability, whichever class has it,",
+    "After a deletion another class may be on top. Follow the class that was predicted before.",
+)
+def deletion_of_the_maximum(model, ids, places):
+    return _p(model, ids).amax(-1) - _p(model, _deleted(ids, places)).amax(-1)
+
+
+@mistake(
+    "deletion_test",
+    "choosing the class after the deletion",
+    "The prediction in question is the one that the model made of the whole document: argmax of the probabilities "
+    "before.",
+)
+def deletion_class_after(model, ids, places):
+    before, after = _p(model, ids), _p(model, _deleted(ids, places))
+    return (before - after).gather(1, after.argmax(-1, keepdim=True))[:, 0]
+
+
+@mistake(
+    "deletion_test",
+    "a fall with its sign turned around",
+    "Before minus after: where the probability goes down, the fall is positive.",
+)
+def deletion_sign(model, ids, places):
+    return -_fall(_p(model, ids), _p(model, _deleted(ids, places)))
+
+
+@mistake(
+    "deletion_test",
+    "the fall of the logits",
+    "A logit means nothing by itself. Take torch.softmax over the last axis first.",
+)
+def deletion_of_logits(model, ids, places):
+    with torch.no_grad():
+        before, after = _example(model)(ids)[0], _example(model)(_deleted(ids, places))[0]
+    return _fall(before, after)
+
+
+@mistake(
+    "deletion_test",
+    "reading the places as (word, sentence)",
+    "places[..., 0] is the sentence and places[..., 1] the word.",
+)
+def deletion_swapped(model, ids, places):
+    S, W = ids.shape[1:]
+    turned = torch.stack([places[..., 1] % S, places[..., 0] % W], dim=-1)
+    return _fall(_p(model, ids), _p(model, _deleted(ids, turned)))
+
+
+@mistake(
+    "deletion_test",
+    "deleting the first of the k words only",
+    "All k places of a document are deleted together.",
+)
+def deletion_of_one(model, ids, places):
+    return _fall(_p(model, ids), _p(model, _deleted(ids, places[:, :1])))
+
+
+@mistake(
+    "deletion_test",
+    "deleting the words of all documents in each of them",
+    "Each document has its own places. The first index is torch.arange(B)[:, None], not a colon.",
+)
+def deletion_everywhere(model, ids, places):
+    deleted = ids.clone()
+    deleted[:, places[..., 0].flatten(), places[..., 1].flatten()] = 1
+    return _fall(_p(model, ids), _p(model, deleted))
+
+
+@mistake(
+    "deletion_test",
+    "one number for all documents",
+    says="fall has shape",
+)
+def deletion_mean(model, ids, places):
+    return _fall(_p(model, ids), _p(model, _deleted(ids, places))).mean().expand(1, 1)
+
+
+@mistake(
+    "deletion_test",
+    "keeping the top words and deleting the rest",
+    "That asks whether they suffice. Here they are taken away, and the rest stays.",
+)
+def deletion_of_the_rest(model, ids, places):
+    kept = _deleted(torch.zeros_like(ids), places, 1).bool()
+    return _fall(_p(model, ids), _p(model, torch.where(kept | (ids == 0), ids, torch.ones_like(ids))))
+
+
+# 7.9 counterexample -------------------------------------------------------------------------------------------------
+
+
+@mistake("counterexample", "no empty sentence", says="both implementations give the same")
+def counterexample_padded_words():
+    return torch.tensor([[[[1.0], [2.0]], [[3.0], [0.0]]]]), torch.tensor([[[True, True], [True, False]]])
+
+
+@mistake("counterexample", "nothing padded", says="both implementations give the same")
+def counterexample_full():
+    return torch.ones(1, 2, 3, 2), torch.ones(1, 2, 3, dtype=torch.bool)
+
+
+@mistake("counterexample", "a document without a word", says="the right implementation cannot take these inputs")
+def counterexample_empty_document():
+    return torch.ones(1, 2, 3, 1), torch.zeros(1, 2, 3, dtype=torch.bool)
+
+
+@mistake("counterexample", "a mask of numbers", says="it should be boolean, True = keep")
+def counterexample_float_mask():
+    return torch.ones(1, 2, 2, 1), torch.tensor([[[1.0, 1.0], [0.0, 0.0]]])
+
+
+@mistake("counterexample", "NaN in the vectors", says="no finite result")
+def counterexample_nan():
+    return torch.full((1, 2, 2, 1), torch.nan), torch.tensor([[[True, True], [False, False]]])
+
+
+@mistake("counterexample", "vectors without the batch axis", says="should have the axes (B, S, W, d)")
+def counterexample_three_axes():
+    return torch.ones(2, 2, 1), torch.tensor([[True, True], [False, False]])
+
+
+@mistake("counterexample", "the vectors alone", says="it should return two tensors")
+def counterexample_one_tensor():
+    return torch.ones(1, 2, 2, 1)
+
+
+@mistake("counterexample", "a mask as a list", says="the second is a list")
+def counterexample_list():
+    return torch.ones(1, 2, 2, 1), [[[True, True], [False, False]]]
+
+
+# 7.10 repaired_documents --------------------------------------------------------------------------------------------
+
+
+def _published(h, mask, lowest=-torch.inf, mend=lambda x: x):
+    scores = h.sum(dim=-1).masked_fill(~mask, lowest)
+    weights = torch.softmax(scores, dim=-1)
+    sentences = mend((weights[..., None] * h).sum(dim=2))
+    real = mask.any(dim=-1)
+    sentences = sentences * real[..., None]
+    return sentences.sum(dim=1) / real.sum(dim=1, keepdim=True)
+
+
+@mistake(
+    "repaired_documents",
+    "the function as it was published",
+    "A row of nothing but -inf is NaN after the softmax, and 0 times NaN is NaN. Fill with a finite number.",
+)
+def repaired_not_at_all(h, mask):
+    return _published(h, mask)
+
+
+@mistake(
+    "repaired_documents",
+    "replacing NaN by 0 after it has arisen",
+    "The values are right and the gradient is NaN: what goes back to h is multiplied by the weights, which are NaN. "
+    "Fill with a finite number in place of -inf.",
+)
+def repaired_nan_to_num(h, mask):
+    return _published(h, mask, mend=torch.nan_to_num)
+
+
+@mistake(
+    "repaired_documents",
+    "replacing NaN in the finished documents",
+    "One empty sentence then turns the whole document into 0. The NaN must not arise.",
+)
+def repaired_at_the_end(h, mask):
+    return torch.nan_to_num(_published(h, mask))
+
+
+@mistake(
+    "repaired_documents",
+    "filling padded words with a score of 0",
+    "e^0 = 1: padding then counts like a word. The fill has to be very low, though finite.",
+)
+def repaired_with_zero(h, mask):
+    return _published(h, mask, lowest=0.0)
+
+
+@mistake(
+    "repaired_documents",
+    "dividing by all S sentences",
+    "Empty sentences do not count: divide by how many are real, mask.any(dim=-1).sum(...).",
+)
+def repaired_divides_by_all(h, mask):
+    weights = torch.softmax(h.sum(-1).masked_fill(~mask, torch.finfo(h.dtype).min), dim=-1) * mask
+    return (weights[..., None] * h).sum(dim=2).mean(dim=1)
+
+
+@mistake(
+    "repaired_documents",
+    "counting empty sentences in",
+    "With a finite fill an empty sentence becomes the mean of its padding. Multiply by the mask, so that it becomes 0.",
+)
+def repaired_counts_empty(h, mask):
+    weights = torch.softmax(h.sum(-1).masked_fill(~mask, torch.finfo(h.dtype).min), dim=-1)
+    return (weights[..., None] * h).sum(dim=2).sum(dim=1) / mask.any(dim=-1).sum(dim=1, keepdim=True)
+
+
+@mistake(
+    "repaired_documents",
+    "softmax over the sentences",
+    "The words of one sentence share the weight: dim=-1, as it was.",
+)
+def repaired_wrong_axis(h, mask):
+    weights = torch.softmax(h.sum(-1).masked_fill(~mask, torch.finfo(h.dtype).min), dim=1) * mask
+    return (weights[..., None] * h).sum(dim=2).sum(dim=1) / mask.any(dim=-1).sum(dim=1, keepdim=True)
+
+
+@mistake(
+    "repaired_documents",
+    "equal weights for all words",
+    "Only the empty sentences were wrong. The attention over words stays.",
+)
+def repaired_without_attention(h, mask):
+    weights = mask / mask.sum(-1, keepdim=True).clamp(min=1)
+    return (weights[..., None] * h).sum(dim=2).sum(dim=1) / mask.any(dim=-1).sum(dim=1, keepdim=True)
+
+
+@mistake(
+    "repaired_documents",
+    "leaving the mask out of the softmax",
+    "Padded words then take part of the weight. Keep masked_fill, with a finite number.",
+)
+def repaired_unmasked(h, mask):
+    weights = torch.softmax(h.sum(-1), dim=-1) * mask
+    return (weights[..., None] * h).sum(dim=2).sum(dim=1) / mask.any(dim=-1).sum(dim=1, keepdim=True)
