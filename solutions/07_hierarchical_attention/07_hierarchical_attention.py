@@ -660,7 +660,7 @@ def progress(epochs: int) -> tqdm:
     return tqdm(range(epochs), desc="epoch", leave=False, disable=not_watched)
 
 
-torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # the first optimiser of a session takes seconds to make
+_ = torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # the first optimiser of a session takes seconds to make
 
 
 # %% [markdown]
