@@ -207,7 +207,7 @@ def attend_roles_swapped(q, k, v, memory_mask):
     return _attend(k, q, v, memory_mask)
 
 
-@mistake("attend", "returning the weights first", "The context comes first: `return weights @ v, weights`.")
+@mistake("attend", "returning the weights first", "The context comes first, then the weights.")
 def attend_outputs_swapped(q, k, v, memory_mask):
     return _attend(q, k, v, memory_mask)[::-1]
 
@@ -403,7 +403,7 @@ class CrossAveragedHeads(_Layer):
         return context, weights.mean(dim=1)
 
 
-@mistake("CrossAttention", "returning the weights first", "The context comes first: `return context, weights`.")
+@mistake("CrossAttention", "returning the weights first", "The context comes first, then the weights.")
 class CrossOutputsSwapped(_Layer):
     def forward(self, query, key, value, memory_mask):
         return super().forward(query, key, value, memory_mask)[::-1]
@@ -634,7 +634,7 @@ def step_averaged(query, k, v, memory_mask, W_q, W_o):
     return context, weights.mean(dim=1)
 
 
-@mistake("decode_step", "returning the weights first", "The context comes first: `return context, weights`.")
+@mistake("decode_step", "returning the weights first", "The context comes first, then the weights.")
 def step_outputs_swapped(query, k, v, memory_mask, W_q, W_o):
     return _step(query, k, v, memory_mask, W_q, W_o)[::-1]
 

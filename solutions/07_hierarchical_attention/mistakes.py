@@ -235,7 +235,7 @@ class PoolNotSummed(_Pool):
         return weights[:, :, None] * h, weights
 
 
-@mistake("AttentionPool", "a projection without its bias", says="they should be")
+@mistake("AttentionPool", "a projection without its bias", says="missing: projection.bias")
 class PoolWithoutBias(_Pool):
     def __init__(self, d, d_attention):
         super().__init__(d, d_attention)
