@@ -31,6 +31,19 @@ def test_tensors_and_tuples_come_back():
     assert back[2]["a"].dtype == torch.float16
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (0,), (2, 3)], ids=str)
+def test_a_shape_comes_back(shape):
+    for one in (
+        torch.ones(shape),
+        torch.ones(shape, dtype=torch.bool),
+        torch.ones(shape).mT if len(shape) > 1 else torch.ones(shape),
+    ):
+        back = protocol.decode(protocol.encode(one))
+        assert back.shape == one.shape
+        assert back.dtype == one.dtype
+    assert protocol.decode(protocol.encode(np.ones(shape))).shape == shape
+
+
 def test_an_object_does_not_cross():
     with pytest.raises(TypeError):
         protocol.encode(object())

@@ -33,7 +33,7 @@ def encode(value: Any, other: Callable[[Any], dict] | None = None) -> str:
     arrays: values.Arrays = {}
     tree = values.pack(value, arrays, other)
     _measure(tree)
-    blob = base64.b64encode(save({k: np.ascontiguousarray(a) for k, a in arrays.items()})).decode() if arrays else ""
+    blob = base64.b64encode(save({k: np.asarray(a, order="C") for k, a in arrays.items()})).decode() if arrays else ""
     text = json.dumps({"tree": tree, "arrays": blob})
     if len(text) > MOST_BYTES:
         raise ProtocolError(f"a value of {len(text) / 2**20:.0f} MiB is more than the {MOST_BYTES // 2**20} that may cross")

@@ -1,0 +1,1176 @@
+"""Wrong answers to the exercises of lesson 08, each with what its author needs to read."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from attention_course.authoring import mistake
+
+PAD, BOS, EOS = 0, 1, 2
+
+# 8.1 Encoder --------------------------------------------------------------------------------------------------------
+
+
+class _Reader(nn.Module):
+    def __init__(self, words, d_embed, d_hidden, bidirectional=True):
+        super().__init__()
+        self.embed = nn.Embedding(words, d_embed)
+        self.rnn = nn.GRU(d_embed, d_hidden, batch_first=True, bidirectional=bidirectional)
+
+    def read(self, source, lengths, **options):
+        packed = pack_padded_sequence(
+            self.embed(source), lengths.cpu(), batch_first=True, **({"enforce_sorted": False} | options)
+        )
+        states, last = self.rnn(packed)
+        return pad_packed_sequence(states, batch_first=True, total_length=source.shape[1])[0], last
+
+
+@mistake(
+    "Encoder",
+    "a GRU that reads the padding",
+    "Pack the vectors before self.rnn sees them. The backward reader would otherwise begin with the padding.",
+)
+class EncoderReadsPadding(_Reader):
+    def forward(self, source, lengths):
+        return self.rnn(self.embed(source))
+
+
+@mistake(
+    "Encoder",
+    "reading zero vectors at the padding",
+    "A GRU does not stand still when it reads zeros: it still makes a step. Pack the sequence.",
+)
+class EncoderReadsZeros(_Reader):
+    def forward(self, source, lengths):
+        return self.rnn(self.embed(source) * (source != PAD)[..., None])
+
+
+@mistake(
+    "Encoder",
+    "reading the padding and blanking its states afterwards",
+    "The backward reader has passed the padding before it reaches the words, so that all its states are spoilt. Pack.",
+)
+class EncoderBlanksAfterwards(_Reader):
+    def forward(self, source, lengths):
+        states, last = self.rnn(self.embed(source))
+        return states * (source != PAD)[..., None], last
+
+
+@mistake(
+    "Encoder",
+    "packing with enforce_sorted left at True",
+    "It asks for sentences sorted by length. Say enforce_sorted=False, and PyTorch sorts and puts them back.",
+)
+class EncoderWantsSorted(_Reader):
+    def forward(self, source, lengths):
+        return self.read(source, lengths, enforce_sorted=True)
+
+
+@mistake(
+    "Encoder",
+    "sorting the sentences and never putting them back",
+    "The rows come out in another order than they went in. enforce_sorted=False does both for you.",
+)
+class EncoderForgetsToUnsort(_Reader):
+    def forward(self, source, lengths):
+        order = torch.argsort(lengths, descending=True, stable=True)
+        return self.read(source[order], lengths[order])
+
+
+@mistake(
+    "Encoder",
+    "leaving out total_length",
+    "Columns of padding alone are lost, and the source's mask does not fit any more: total_length=source.shape[1].",
+)
+class EncoderWithoutTotalLength(_Reader):
+    def forward(self, source, lengths):
+        packed = pack_padded_sequence(self.embed(source), lengths, batch_first=True, enforce_sorted=False)
+        states, last = self.rnn(packed)
+        return pad_packed_sequence(states, batch_first=True)[0], last
+
+
+@mistake(
+    "Encoder",
+    "taking the last states from the last column",
+    "Behind a short sentence the last column is padding, and the backward reader ends at the first word. "
+    "The GRU's second output is what you need.",
+)
+class EncoderLastColumn(_Reader):
+    def forward(self, source, lengths):
+        states, _ = self.read(source, lengths)
+        return states, torch.stack(states[:, -1].chunk(2, dim=-1))
+
+
+@mistake(
+    "Encoder",
+    "turning the last states to (B, 2, H)",
+    "Leave `last` as the GRU returns it, (2, B, H): the bridge of the next section takes it so.",
+)
+class EncoderTurnsLast(_Reader):
+    def forward(self, source, lengths):
+        states, last = self.read(source, lengths)
+        return states, last.transpose(0, 1)
+
+
+@mistake(
+    "Encoder",
+    "adding the two directions up",
+    "A word's vector is both states side by side, 2H numbers, as the bidirectional GRU returns them.",
+)
+class EncoderAddsDirections(_Reader):
+    def forward(self, source, lengths):
+        states, last = self.read(source, lengths)
+        forward, backward = states.chunk(2, dim=-1)
+        return forward + backward, last
+
+
+@mistake("Encoder", "returning the last states first", "The states come first, then the last ones.")
+class EncoderSwaps(_Reader):
+    def forward(self, source, lengths):
+        return self.read(source, lengths)[::-1]
+
+
+@mistake("Encoder", "a reader that goes forward only", says="missing: rnn.weight_ih_l0_reverse")
+class EncoderOneWay(_Reader):
+    def __init__(self, words, d_embed, d_hidden):
+        super().__init__(words, d_embed, d_hidden, bidirectional=False)
+
+    def forward(self, source, lengths):
+        return self.read(source, lengths)
+
+
+@mistake("Encoder", "returning the packed states", says="states is a tuple")
+class EncoderStaysPacked(_Reader):
+    def forward(self, source, lengths):
+        return self.rnn(pack_padded_sequence(self.embed(source), lengths, batch_first=True, enforce_sorted=False))
+
+
+# 8.2 bridge ---------------------------------------------------------------------------------------------------------
+
+
+@mistake(
+    "bridge",
+    "last.view(B, -1)",
+    "The batch is the second axis of `last`, so a view mixes sentences. Take last[-2] and last[-1].",
+)
+def bridge_view(last, W, b):
+    return torch.tanh(last.reshape(last.shape[1], -1)[:, : len(W)] @ W + b)
+
+
+@mistake(
+    "bridge",
+    "taking the bottom layer's states",
+    "Index 0 and 1 are layer 1. The decoder continues the top layer, the last two.",
+)
+def bridge_bottom(last, W, b):
+    return torch.tanh(torch.cat([last[0], last[1]], dim=-1) @ W + b)
+
+
+@mistake(
+    "bridge",
+    "the backward state in front of the forward one",
+    "The first H rows of W belong to the forward state, last[-2].",
+)
+def bridge_swapped(last, W, b):
+    return torch.tanh(torch.cat([last[-1], last[-2]], dim=-1) @ W + b)
+
+
+@mistake(
+    "bridge",
+    "all layers of a sentence side by side",
+    "With two layers that makes 4H numbers, and W has 2H rows. Only the top layer crosses the bridge.",
+)
+def bridge_all_layers(last, W, b):
+    return torch.tanh(last.transpose(0, 1).reshape(last.shape[1], -1) @ W + b)
+
+
+@mistake(
+    "bridge",
+    "the backward state twice",
+    "last[-1] is the backward half alone; the forward half of the same layer is last[-2].",
+)
+def bridge_twice(last, W, b):
+    return torch.tanh(torch.cat([last[-1], last[-1]], dim=-1) @ W + b)
+
+
+@mistake("bridge", "leaving out the tanh", "The formula has a tanh around the sum.")
+def bridge_without_tanh(last, W, b):
+    return torch.cat([last[-2], last[-1]], dim=-1) @ W + b
+
+
+@mistake("bridge", "leaving out b", "The formula adds b before the tanh.")
+def bridge_without_b(last, W, b):
+    return torch.tanh(torch.cat([last[-2], last[-1]], dim=-1) @ W)
+
+
+@mistake("bridge", "adding b after the tanh", "b stands inside: tanh(both @ W + b).")
+def bridge_b_outside(last, W, b):
+    return torch.tanh(torch.cat([last[-2], last[-1]], dim=-1) @ W) + b
+
+
+@mistake(
+    "bridge",
+    "the forward state of the layer below",
+    "The four of two layers are: 1 forward, 1 backward, 2 forward, 2 backward. The top ones are the last two.",
+)
+def bridge_mixed_layers(last, W, b):
+    return torch.tanh(torch.cat([last[0], last[-1]], dim=-1) @ W + b)
+
+
+@mistake(
+    "bridge",
+    "taking the last sentence in place of the last layer",
+    "last[:, -1] is the last sentence of the batch. Layers and directions are the first axis: last[-1].",
+)
+def bridge_wrong_axis(last, W, b):
+    return torch.tanh(torch.cat([last[:, -2], last[:, -1]], dim=-1) @ W + b)
+
+
+# 8.3 attend_step ----------------------------------------------------------------------------------------------------
+
+
+def _scores(states, keys, W_q, w):
+    return torch.tanh((states @ W_q)[:, :, None] + keys[:, None]) @ w
+
+
+@mistake(
+    "attend_step",
+    "attention without the mask",
+    "Padding gets weight, too. Fill the scores where the mask is False before the softmax.",
+)
+def attend_without_mask(states, keys, values, mask, W_q, w):
+    weights = torch.softmax(_scores(states, keys, W_q, w), dim=-1)
+    return weights @ values, weights
+
+
+@mistake(
+    "attend_step",
+    "a mask after the softmax alone",
+    "Padding has taken its share by then, and the weights sum to less than 1. Fill the scores first.",
+)
+def attend_masks_weights(states, keys, values, mask, W_q, w):
+    weights = torch.softmax(_scores(states, keys, W_q, w), dim=-1) * mask[:, None]
+    return weights @ values, weights
+
+
+@mistake(
+    "attend_step",
+    "scores * mask",
+    "A score of 0 is an ordinary score: e^0 = 1. Padding needs the lowest number there is.",
+)
+def attend_zero_scores(states, keys, values, mask, W_q, w):
+    weights = torch.softmax(_scores(states, keys, W_q, w) * mask[:, None], dim=-1)
+    return weights @ values, weights
+
+
+@mistake(
+    "attend_step",
+    "filling with minus infinity",
+    "In a row without any word, softmax then computes 0 / 0. Fill with torch.finfo(scores.dtype).min and multiply the "
+    "weights by the mask.",
+)
+def attend_infinity(states, keys, values, mask, W_q, w):
+    weights = torch.softmax(_scores(states, keys, W_q, w).masked_fill(~mask[:, None], -torch.inf), dim=-1)
+    return weights @ values, weights
+
+
+@mistake(
+    "attend_step",
+    "a finite fill and nothing else",
+    "A row without any word then gets equal weights over the padding. Multiply the weights by the mask as well.",
+)
+def attend_finite_fill(states, keys, values, mask, W_q, w):
+    weights = torch.softmax(_scores(states, keys, W_q, w).masked_fill(~mask[:, None], -1e9), dim=-1)
+    return weights @ values, weights
+
+
+def _attend(scores, values, mask, dim=-1):
+    keep = mask[:, None]
+    weights = torch.softmax(scores.masked_fill(~keep, torch.finfo(scores.dtype).min), dim=dim) * keep
+    return weights @ values, weights
+
+
+@mistake("attend_step", "the mask turned round", "True means keep: fill where the mask is False, ~mask.")
+def attend_inverted(states, keys, values, mask, W_q, w):
+    return _attend(_scores(states, keys, W_q, w), values, ~mask)
+
+
+@mistake(
+    "attend_step",
+    "a softmax over the steps",
+    "The weights of one step sum to 1 over the source words: dim=-1.",
+)
+def attend_wrong_axis(states, keys, values, mask, W_q, w):
+    return _attend(_scores(states, keys, W_q, w), values, mask, dim=1)
+
+
+@mistake(
+    "attend_step", "leaving out the tanh", "Without it the query adds the same to every key's score and drops out."
+)
+def attend_without_tanh(states, keys, values, mask, W_q, w):
+    return _attend(((states @ W_q)[:, :, None] + keys[:, None]) @ w, values, mask)
+
+
+@mistake(
+    "attend_step", "a dot product in place of the sum", "The score is additive: query plus key, then tanh, then w."
+)
+def attend_dot(states, keys, values, mask, W_q, w):
+    return _attend((states @ W_q * w) @ keys.transpose(1, 2), values, mask)
+
+
+@mistake("attend_step", "averaging the keys", "What comes back is an average of the values, weights @ values.")
+def attend_averages_keys(states, keys, values, mask, W_q, w):
+    _, weights = _attend(_scores(states, keys, W_q, w), values, mask)
+    return weights @ keys, weights
+
+
+@mistake("attend_step", "returning the weights first", "The context comes first: `return context, weights`.")
+def attend_swapped(states, keys, values, mask, W_q, w):
+    return _attend(_scores(states, keys, W_q, w), values, mask)[::-1]
+
+
+# 8.4 masked_cross_entropy: these are also what a learner's own test (8.9) is judged by ------------------------------
+
+
+def _costs(logits, target):
+    """-ln p of the right word at every place, (B, T)."""
+    return -torch.log_softmax(logits, dim=-1).gather(-1, target[..., None])[..., 0]
+
+
+@mistake(
+    "masked_cross_entropy",
+    "a mean over all places, padding included,",
+    "Keep the places with target != PAD, and only then take the mean. (cross_entropy left alone ignores -100, not 0.)",
+)
+def loss_counts_padding(logits, target):
+    return _costs(logits, target).mean()
+
+
+@mistake(
+    "masked_cross_entropy",
+    "padding set to 0 but still counted",
+    "The sum is right, and the division is not: divide by the number of real words, not by B · T.",
+)
+def loss_divides_by_all(logits, target):
+    return torch.where(target != PAD, _costs(logits, target), 0.0).mean()
+
+
+@mistake(
+    "masked_cross_entropy",
+    "the mean of the sentences' means",
+    "A word in a short sentence then counts more. Take one mean over all words of the batch.",
+)
+def loss_by_sentence(logits, target):
+    real = (target != PAD).to(logits.dtype)
+    return ((_costs(logits, target) * real).sum(1) / real.sum(1)).mean()
+
+
+@mistake(
+    "masked_cross_entropy",
+    "the sum over the words, without a division,",
+    "It grows with the size of the batch. Divide by the number of real words.",
+)
+def loss_sum(logits, target):
+    return _costs(logits, target)[target != PAD].sum()
+
+
+@mistake(
+    "masked_cross_entropy",
+    "the sum over the words, divided by the number of sentences",
+    "Divide by the number of real words: else long sentences make a large loss.",
+)
+def loss_per_sentence(logits, target):
+    return _costs(logits, target)[target != PAD].sum() / len(target)
+
+
+@mistake(
+    "masked_cross_entropy",
+    "setting the logits at padding to 0",
+    "A place with logits of 0 still has a loss, the logarithm of the number of words. Take the places out of the mean.",
+)
+def loss_zero_logits(logits, target):
+    return _costs(logits * (target != PAD)[..., None], target).mean()
+
+
+@mistake(
+    "masked_cross_entropy",
+    "computing in 32 bits whatever comes in",
+    "Leave out .float() and dtype=torch.float32: the loss has the dtype of the logits.",
+)
+def loss_to_float32(logits, target):
+    return _costs(logits.float(), target)[target != PAD].mean()
+
+
+@mistake(
+    "masked_cross_entropy",
+    "leaving out <eos> as well",
+    "Only 0 is padding. A decoder that is never taught to write <eos> never stops.",
+)
+def loss_without_eos(logits, target):
+    return _costs(logits, target)[(target != PAD) & (target != EOS)].mean()
+
+
+@mistake(
+    "masked_cross_entropy",
+    "a reshape of the logits where their axes have to be exchanged",
+    "reshape(B, words, T) mixes the numbers up. Flatten instead: (B · T, words), or index with the real places.",
+)
+def loss_reshapes(logits, target):
+    B, T, V = logits.shape
+    return F.cross_entropy(logits.reshape(B, V, T), target, ignore_index=PAD)
+
+
+@mistake(
+    "masked_cross_entropy",
+    "a softmax over the places",
+    "The probabilities of the words sum to 1 at each place: dim=-1, the last axis of (B, T, words).",
+)
+def loss_wrong_axis(logits, target):
+    costs = -torch.log_softmax(logits, dim=1).gather(-1, target[..., None])[..., 0]
+    return costs[target != PAD].mean()
+
+
+@mistake(
+    "masked_cross_entropy",
+    "softmax twice",
+    "cross_entropy wants the logits as they are; it applies softmax itself.",
+)
+def loss_softmax_twice(logits, target):
+    real = target != PAD
+    return F.cross_entropy(torch.softmax(logits[real], dim=-1), target[real])
+
+
+@mistake(
+    "masked_cross_entropy",
+    "the logarithm of a softmax, with a small number added,",
+    "It cannot see a loss above 20, just where the model is most wrong. Use log_softmax.",
+)
+def loss_patched(logits, target):
+    real = target != PAD
+    probabilities = torch.softmax(logits[real], dim=-1).gather(1, target[real][:, None])
+    return -torch.log(probabilities + 1e-9).mean()
+
+
+@mistake(
+    "masked_cross_entropy",
+    "exponentials without a shift",
+    "e^500 overflows. torch.log_softmax subtracts the maximum first.",
+)
+def loss_overflows(logits, target):
+    powers = torch.exp(logits)
+    costs = torch.log(powers.sum(-1)) - logits.gather(-1, target[..., None])[..., 0]
+    return costs[target != PAD].mean()
+
+
+@mistake(
+    "masked_cross_entropy", "the mean of ln p, without the minus,", "A loss falls when p rises: put a minus before it."
+)
+def loss_negative(logits, target):
+    return -_costs(logits, target)[target != PAD].mean()
+
+
+@mistake(
+    "masked_cross_entropy",
+    "a tensor with one number in place of one without axes",
+    "Take the mean over everything: .mean() without dim, no keepdim.",
+)
+def loss_keeps_an_axis(logits, target):
+    return _costs(logits, target)[target != PAD].mean(dim=0, keepdim=True)
+
+
+@mistake(
+    "masked_cross_entropy",
+    "writing zeros into the caller's logits",
+    "An assignment into `logits` changes the tensor that was passed in. Keep the real places in a tensor of your own.",
+)
+def loss_in_place(logits, target):
+    logits[target == PAD] = 0
+    return _costs(logits, target)[target != PAD].mean()
+
+
+# 8.5 greedy_decode --------------------------------------------------------------------------------------------------
+
+
+def step(memory, words, state):
+    return memory[state, words], words
+
+
+def _decode(memory, state, limit, carry=True, feed=True, pick=torch.argmax, first=BOS):
+    words = torch.full((len(state),), first)
+    written = []
+    for _ in range(limit):
+        scores, after = step(memory, words, state)
+        chosen = pick(scores, dim=-1)
+        written.append(chosen)
+        state = after if carry else state
+        words = chosen if feed else words
+    return torch.stack(written, dim=1).tolist()
+
+
+def _cut(rows):
+    return [row[: row.index(EOS)] if EOS in row else row for row in rows]
+
+
+@mistake(
+    "greedy_decode",
+    "going on after EOS",
+    "What stands behind the first EOS of a sentence is thrown away: row[: row.index(EOS)].",
+)
+def greedy_never_cuts(memory, state, limit):
+    return _decode(memory, state, limit)
+
+
+@mistake("greedy_decode", "leaving EOS in the sentence", "Cut before EOS, not behind it.")
+def greedy_keeps_eos(memory, state, limit):
+    return [row[: row.index(EOS) + 1] if EOS in row else row for row in _decode(memory, state, limit)]
+
+
+@mistake(
+    "greedy_decode",
+    "dropping EOS and keeping what comes after it",
+    "The sentence is over at its first EOS: cut there, do not filter.",
+)
+def greedy_filters(memory, state, limit):
+    return [[w for w in row if w != EOS] for row in _decode(memory, state, limit)]
+
+
+@mistake(
+    "greedy_decode",
+    "starting every step from the same state",
+    "What `step` returns goes into the next call: give its second result the name `state` as well.",
+)
+def greedy_forgets_state(memory, state, limit):
+    return _cut(_decode(memory, state, limit, carry=False))
+
+
+@mistake(
+    "greedy_decode",
+    "handing BOS to every step",
+    "Each step reads the words that were just chosen, not BOS again.",
+)
+def greedy_feeds_bos(memory, state, limit):
+    return _cut(_decode(memory, state, limit, feed=False))
+
+
+@mistake(
+    "greedy_decode",
+    "stopping all sentences when the first one ends",
+    "Sentences end at different times. Stop when all have ended, or at the limit.",
+)
+def greedy_stops_early(memory, state, limit):
+    rows = _decode(memory, state, limit)
+    ends = [row.index(EOS) for row in rows if EOS in row]
+    return [row[: min(ends)] if ends else row for row in rows]
+
+
+@mistake("greedy_decode", "BOS in front of every sentence", "BOS starts the loop and is not part of the sentence.")
+def greedy_returns_bos(memory, state, limit):
+    return [[BOS, *row] for row in _cut(_decode(memory, state, limit))]
+
+
+@mistake(
+    "greedy_decode", "one word less than the limit", "range(limit) makes `limit` rounds, and each writes one word."
+)
+def greedy_limit_minus_one(memory, state, limit):
+    return [row[: limit - 1] for row in _cut(_decode(memory, state, limit))]
+
+
+@mistake(
+    "greedy_decode",
+    "the least probable word",
+    "argmax, not argmin: log-probabilities are negative, and the largest is near 0.",
+)
+def greedy_argmin(memory, state, limit):
+    return _cut(_decode(memory, state, limit, pick=torch.argmin))
+
+
+@mistake("greedy_decode", "starting from padding", "The first word that the decoder reads is BOS.")
+def greedy_starts_from_pad(memory, state, limit):
+    return _cut(_decode(memory, state, limit, first=PAD))
+
+
+# 8.6 beam_search ----------------------------------------------------------------------------------------------------
+
+
+def _search(memory, state, beam, limit, order=lambda h: h[0], final=lambda h: h[0] / (len(h[1]) - 1), **change):
+    hypotheses = [(0.0, [BOS], state)]
+    for _ in range(limit):
+        grown = [] if change.get("extends_finished") else [h for h in hypotheses if h[1][-1] == EOS]
+        open_ones = hypotheses if change.get("extends_finished") else [h for h in hypotheses if h[1][-1] != EOS]
+        for total, words, before in open_ones:
+            scores, after = step(memory, torch.tensor(words[-1:]), state if change.get("one_state") else before)
+            best, place = scores[0].topk(change.get("width", beam))
+            if change.get("probabilities"):
+                best = best.exp()
+            grown += [
+                (s if change.get("last_only") else total + s, [*words, w], after)
+                for s, w in zip(best.tolist(), place.tolist(), strict=True)
+            ]
+        hypotheses = sorted(grown, key=order, reverse=True)[:beam]
+        if change.get("first_finished") and any(h[1][-1] == EOS for h in hypotheses):
+            hypotheses = [h for h in hypotheses if h[1][-1] == EOS]
+            break
+    total, words, _ = max(hypotheses, key=final)
+    score = total if change.get("returns_total") else total / (len(words) - 1)
+    return [w for w in words[1:] if w != EOS], score
+
+
+@mistake(
+    "beam_search",
+    "greedy decoding",
+    "Each hypothesis has to be extended by several words, and several hypotheses have to survive a round.",
+)
+def beam_greedy(memory, state, beam, limit):
+    return _search(memory, state, 1, limit)
+
+
+@mistake(
+    "beam_search",
+    "one extension for each hypothesis",
+    "A hypothesis may have two good continuations. Extend it by its `beam` best words, then keep the best of all.",
+)
+def beam_one_child(memory, state, beam, limit):
+    hypotheses = [(s, [BOS, w], a) for s, w, a in _first_words(memory, state, beam)]
+    for _ in range(limit - 1):
+        grown = [h for h in hypotheses if h[1][-1] == EOS]
+        for total, words, before in [h for h in hypotheses if h[1][-1] != EOS]:
+            scores, after = step(memory, torch.tensor(words[-1:]), before)
+            grown.append((total + scores[0].max().item(), [*words, int(scores[0].argmax())], after))
+        hypotheses = grown
+    total, words, _ = max(hypotheses, key=lambda h: h[0] / (len(h[1]) - 1))
+    return [w for w in words[1:] if w != EOS], total / (len(words) - 1)
+
+
+def _first_words(memory, state, beam):
+    scores, after = step(memory, torch.tensor([BOS]), state)
+    best, place = scores[0].topk(beam)
+    return [(s, w, after) for s, w in zip(best.tolist(), place.tolist(), strict=True)]
+
+
+@mistake(
+    "beam_search",
+    "choosing the largest total, not the largest per word,",
+    "Every further word makes a sentence less probable. At the end, divide each total by its number of words.",
+)
+def beam_total_at_the_end(memory, state, beam, limit):
+    return _search(memory, state, beam, limit, final=lambda h: h[0])
+
+
+@mistake(
+    "beam_search",
+    "returning the total",
+    "The score is the total divided by the number of words, EOS counted.",
+)
+def beam_returns_total(memory, state, beam, limit):
+    return _search(memory, state, beam, limit, returns_total=True)
+
+
+@mistake(
+    "beam_search",
+    "comparing per word in every round",
+    "In the rounds the totals decide. The division comes once, at the end.",
+)
+def beam_normalises_in_rounds(memory, state, beam, limit):
+    return _search(memory, state, beam, limit, order=lambda h: h[0] / (len(h[1]) - 1))
+
+
+@mistake(
+    "beam_search",
+    "one state for all hypotheses",
+    "Every hypothesis goes on from its own state: keep it beside its words, and hand it to `step`.",
+)
+def beam_one_state(memory, state, beam, limit):
+    return _search(memory, state, beam, limit, one_state=True)
+
+
+@mistake(
+    "beam_search",
+    "extending finished hypotheses",
+    "One that ends in EOS stays as it is, with its total, and takes part in the sorting.",
+)
+def beam_extends_finished(memory, state, beam, limit):
+    return _search(memory, state, beam, limit, extends_finished=True)
+
+
+@mistake(
+    "beam_search",
+    "stopping at the first finished hypothesis",
+    "Another one, unfinished still, may turn out better. Go on for all rounds.",
+)
+def beam_stops_early(memory, state, beam, limit):
+    return _search(memory, state, beam, limit, first_finished=True)
+
+
+@mistake(
+    "beam_search",
+    "adding probabilities",
+    "Probabilities are multiplied, so their *logarithms* are added: use the scores as they come.",
+)
+def beam_adds_probabilities(memory, state, beam, limit):
+    return _search(memory, state, beam, limit, probabilities=True)
+
+
+@mistake(
+    "beam_search",
+    "ranking by the last word alone",
+    "A hypothesis is as probable as all its words together: total + s, not s.",
+)
+def beam_last_word(memory, state, beam, limit):
+    return _search(memory, state, beam, limit, last_only=True)
+
+
+@mistake(
+    "beam_search",
+    "keeping the least probable ones",
+    "sorted puts the smallest first. The best totals are the largest: reverse=True.",
+)
+def beam_wrong_order(memory, state, beam, limit):
+    return _search(memory, state, beam, limit, order=lambda h: -h[0])
+
+
+@mistake(
+    "beam_search",
+    "counting BOS as a word",
+    "BOS was given, not chosen: divide by len(words) - 1 if BOS stands in the list.",
+)
+def beam_counts_bos(memory, state, beam, limit):
+    hypotheses = _search(memory, state, beam, limit, final=lambda h: h[0] / len(h[1]), returns_total=True)
+    words, total = hypotheses
+    ended = len(words) + (len(words) < limit)
+    return words, total / (ended + 1)
+
+
+# 8.7 alignment_error_rate -------------------------------------------------------------------------------------------
+
+
+def _counts(found, gold):
+    both = sum(len(set(a) & set(g)) for a, g in zip(found, gold, strict=True))
+    return both, sum(map(len, found)), sum(map(len, gold))
+
+
+@mistake(
+    "alignment_error_rate",
+    "1 minus the share of found links that are gold",
+    "Links that are missing then cost nothing. Divide by the links of both sides together.",
+)
+def aer_precision(found, gold):
+    both, mine, _ = _counts(found, gold)
+    return 1 - both / max(mine, 1)
+
+
+@mistake(
+    "alignment_error_rate",
+    "1 minus the share of gold links that are found",
+    "Linking everything with everything would then be perfect. Divide by the links of both sides together.",
+)
+def aer_recall(found, gold):
+    both, _, theirs = _counts(found, gold)
+    return 1 - both / theirs
+
+
+@mistake(
+    "alignment_error_rate",
+    "leaving out the factor 2",
+    "A link on both sides is counted twice below the line, once in each list; so it counts twice above it.",
+)
+def aer_without_two(found, gold):
+    both, mine, theirs = _counts(found, gold)
+    return 1 - both / (mine + theirs)
+
+
+@mistake(
+    "alignment_error_rate",
+    "dividing by the union of the links",
+    "That is another measure (Jaccard's). Here the sizes of both lists are added, common links counted twice.",
+)
+def aer_union(found, gold):
+    both, mine, theirs = _counts(found, gold)
+    return 1 - both / (mine + theirs - both)
+
+
+@mistake(
+    "alignment_error_rate",
+    "the mean of the sentences' error rates",
+    "A link in a short sentence then counts more. Add the counts up first, and divide once.",
+)
+def aer_by_sentence(found, gold):
+    rates = [1 - 2 * len(set(a) & set(g)) / max(1, len(a) + len(g)) for a, g in zip(found, gold, strict=True)]
+    return sum(rates) / len(rates)
+
+
+@mistake(
+    "alignment_error_rate",
+    "all sentences thrown together",
+    "The link (0, 0) of one sentence is not the link (0, 0) of another. Compare sentence by sentence.",
+)
+def aer_pooled(found, gold):
+    mine, theirs = {x for a in found for x in a}, {x for g in gold for x in g}
+    return 1 - 2 * len(mine & theirs) / (len(mine) + len(theirs))
+
+
+@mistake("alignment_error_rate", "the part that agrees, not the error", "It is 1 *minus* that part: 0 is perfect.")
+def aer_agreement(found, gold):
+    both, mine, theirs = _counts(found, gold)
+    return 2 * both / (mine + theirs)
+
+
+@mistake(
+    "alignment_error_rate",
+    "links without a direction",
+    "(1, 0) joins the second source word to the first target word; (0, 1) is another link. Compare them as they are.",
+)
+def aer_undirected(found, gold):
+    def turned(rows):
+        return [[tuple(sorted(link)) for link in row] for row in rows]
+
+    both, _, _ = _counts(turned(found), turned(gold))
+    return 1 - 2 * both / sum(len(a) + len(g) for a, g in zip(found, gold, strict=True))
+
+
+@mistake(
+    "alignment_error_rate",
+    "comparing links by their place in the list",
+    "The order of the links in a list means nothing. Use sets.",
+)
+def aer_by_place(found, gold):
+    both = sum(x == y for a, g in zip(found, gold, strict=True) for x, y in zip(a, g, strict=False))
+    return 1 - 2 * both / sum(len(a) + len(g) for a, g in zip(found, gold, strict=True))
+
+
+# 8.8 train ----------------------------------------------------------------------------------------------------------
+
+
+class _Toy(nn.Module):
+    def __init__(self, words=7):
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(words, words))
+
+    def forward(self, target_in):
+        return self.table[target_in] * 8
+
+
+def _train(batches, rates, **change):
+    model = _Toy()
+    make = torch.optim.SGD if change.get("sgd") else torch.optim.Adam
+    optimizer = make(model.parameters(), lr=rates[0])
+    losses = []
+    for (_, _, target_in, target_out), rate in zip(batches, rates, strict=True):
+        read = target_out if change.get("reads_target_out") else target_in
+        said = target_in if change.get("says_target_in") else target_out
+        if change.get("new_optimizer"):
+            optimizer = make(model.parameters(), lr=rate)
+        loss = F.cross_entropy(model(read).flatten(0, 1), said.flatten(), ignore_index=PAD)
+        if not change.get("keeps_gradients"):
+            optimizer.zero_grad()
+        loss.backward()
+        if change.get("clips_numbers"):
+            nn.utils.clip_grad_value_(model.parameters(), 1.0)
+        elif not change.get("no_clipping"):
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        if not change.get("one_rate"):
+            optimizer.param_groups[0]["lr"] = rate
+        if change.get("clears_late"):
+            optimizer.zero_grad()
+        if not change.get("no_step"):
+            optimizer.step()
+        losses.append(loss.item())
+    return losses, model.state_dict()
+
+
+@mistake(
+    "train",
+    "gradients that are never cleared",
+    "backward() adds to the gradients that are there. Call optimizer.zero_grad() before it.",
+)
+def train_keeps_gradients(name, batches, rates):
+    return _train(batches, rates, keeps_gradients=True)
+
+
+@mistake(
+    "train",
+    "clearing the gradients before the step, or making no step,",
+    "The order is zero_grad, backward, clip, step. Between backward and step the gradients must stay.",
+)
+def train_clears_late(name, batches, rates):
+    return _train(batches, rates, clears_late=True)
+
+
+@mistake(
+    "train",
+    "gradients that are not clipped in time",
+    "Clipping belongs between `backward` and `step`: before, there are no gradients, and after, it is too late.",
+)
+def train_without_clipping(name, batches, rates):
+    return _train(batches, rates, no_clipping=True)
+
+
+@mistake(
+    "train",
+    "clipping each number by itself",
+    "clip_grad_value_ changes the direction of the gradient. clip_grad_norm_ scales all of it down.",
+)
+def train_clips_numbers(name, batches, rates):
+    return _train(batches, rates, clips_numbers=True)
+
+
+@mistake(
+    "train",
+    "the first rate for every update",
+    'Set optimizer.param_groups[0]["lr"] = rate in each round, before the step.',
+)
+def train_one_rate(name, batches, rates):
+    return _train(batches, rates, one_rate=True)
+
+
+@mistake(
+    "train",
+    "a new optimiser in every round",
+    "Adam remembers the gradients of earlier batches. Make it once, before the loop.",
+)
+def train_new_optimizer(name, batches, rates):
+    return _train(batches, rates, new_optimizer=True)
+
+
+@mistake("train", "plain gradient descent", "Use torch.optim.Adam: it has a step size of its own for every parameter.")
+def train_sgd(name, batches, rates):
+    return _train(batches, rates, sgd=True)
+
+
+@mistake(
+    "train",
+    "a decoder that reads target_out",
+    "It would read the very word it should say. With teacher forcing it reads target_in.",
+)
+def train_reads_target_out(name, batches, rates):
+    return _train(batches, rates, reads_target_out=True)
+
+
+@mistake(
+    "train",
+    "a loss against target_in",
+    "The word to be said is that of target_out; target_in is what the decoder has read already.",
+)
+def train_says_target_in(name, batches, rates):
+    return _train(batches, rates, says_target_in=True)
+
+
+@mistake("train", "returning the model itself", says="learned")
+def train_returns_the_model(name, batches, rates):
+    losses, learned = _train(batches, rates)
+    model = _Toy()
+    model.load_state_dict(learned)
+    return losses, model
+
+
+@mistake("train", "returning the losses alone", says="it should return 2 things: losses and learned")
+def train_losses_only(name, batches, rates):
+    return _train(batches, rates)[0]
+
+
+# 8.9 test_masked_cross_entropy --------------------------------------------------------------------------------------
+
+
+def _trusted(logits, target):
+    return F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=PAD)
+
+
+@mistake(
+    "test_masked_cross_entropy", "a test that accepts everything", says="it lets 3 of 3 wrong implementations through"
+)
+def test_accepts_everything(implementation):
+    implementation(torch.zeros(1, 2, 3), torch.tensor([[1, 2]]))
+
+
+@mistake("test_masked_cross_entropy", "a test without padding", says="nothing was raised for: counts_padding")
+def test_without_padding(implementation):
+    logits, target = torch.randn(2, 3, 4), torch.tensor([[1, 2, 3], [3, 2, 1]])
+    torch.testing.assert_close(implementation(logits, target), _trusted(logits, target))
+
+
+@mistake("test_masked_cross_entropy", "a test of equally long sentences", says="nothing was raised for: by_sentence")
+def test_equally_long(implementation):
+    logits, target = 500 * torch.randn(2, 3, 4), torch.tensor([[1, 2, 0], [3, 2, 0]])
+    torch.testing.assert_close(implementation(logits, target), _trusted(logits, target))
+
+
+@mistake("test_masked_cross_entropy", "a test of small logits", says="nothing was raised for: overflows")
+def test_small_logits(implementation):
+    logits, target = torch.randn(2, 3, 4), torch.tensor([[1, 2, 3], [3, 0, 0]])
+    torch.testing.assert_close(implementation(logits, target), _trusted(logits, target))
+
+
+@mistake("test_masked_cross_entropy", "a test of one sentence", says="nothing was raised for: by_sentence")
+def test_one_sentence(implementation):
+    logits, target = 500 * torch.randn(1, 3, 4), torch.tensor([[1, 2, 0]])
+    torch.testing.assert_close(implementation(logits, target), _trusted(logits, target))
+
+
+@mistake(
+    "test_masked_cross_entropy", "a test of exact equality", says="it rejects a right implementation: word_by_word"
+)
+def test_exact(implementation):
+    logits = torch.sin(torch.arange(1200.0)).reshape(4, 30, 10)
+    target = torch.arange(120).reshape(4, 30) % 10
+    assert implementation(logits, target).item() == _trusted(logits.double(), target).item()
+
+
+@mistake("test_masked_cross_entropy", "a test that asks for a Python number", says="it rejects a right implementation")
+def test_wants_a_number(implementation):
+    assert isinstance(implementation(torch.zeros(1, 2, 3), torch.tensor([[1, 0]])), float)
+
+
+@mistake(
+    "test_masked_cross_entropy",
+    "a test that swallows its own verdict",
+    says="it lets 3 of 3 wrong implementations through",
+)
+def test_swallows(implementation):
+    logits, target = 500 * torch.randn(2, 3, 4), torch.tensor([[1, 2, 3], [3, 0, 0]])
+    try:
+        torch.testing.assert_close(implementation(logits, target), _trusted(logits, target))
+    except AssertionError as error:
+        str(error)
+
+
+# 8.10 counterexample ------------------------------------------------------------------------------------------------
+
+
+@mistake("counterexample", "a sentence of one word", says="both implementations give the same")
+def counterexample_one_word():
+    return torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), torch.tensor([1])
+
+
+@mistake("counterexample", "backward states that are all equal", says="both implementations give the same")
+def counterexample_equal_states():
+    return torch.tensor([[[1.0, 2.0], [3.0, 2.0]]]), torch.tensor([2])
+
+
+@mistake("counterexample", "states of zero", says="both implementations give the same")
+def counterexample_zeros():
+    return torch.zeros(2, 3, 4), torch.tensor([3, 2])
+
+
+@mistake("counterexample", "padding alone", says="both implementations give the same")
+def counterexample_only_padding():
+    return torch.arange(12.0).reshape(2, 3, 2), torch.tensor([1, 1])
+
+
+@mistake("counterexample", "a length beyond the sentence", says="cannot take these inputs")
+def counterexample_too_long():
+    return torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), torch.tensor([3])
+
+
+@mistake("counterexample", "a length of 0", says="cannot take these inputs")
+def counterexample_empty():
+    return torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), torch.tensor([0])
+
+
+@mistake("counterexample", "a list of lengths", says="the second is a list")
+def counterexample_list():
+    return torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), [2]
+
+
+@mistake("counterexample", "states without a batch axis", says="the first tensor should have the axes")
+def counterexample_no_batch():
+    return torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([2])
+
+
+@mistake("counterexample", "states that are not finite", says="has no finite result on these inputs")
+def counterexample_infinite():
+    return torch.tensor([[[1.0, torch.inf], [3.0, 4.0]]]), torch.tensor([2])
+
+
+# 8.11 repaired_summary ----------------------------------------------------------------------------------------------
+
+
+def _halves(states):
+    half = states.shape[-1] // 2
+    return states[..., :half], states[..., half:], torch.arange(len(states))
+
+
+@mistake(
+    "repaired_summary",
+    "both halves at the last word",
+    "That is the bug itself. The backward reader ends at the first word.",
+)
+def repaired_unchanged(states, lengths):
+    return states[torch.arange(len(states)), lengths - 1]
+
+
+@mistake(
+    "repaired_summary",
+    "both halves at the first word",
+    "Now the forward half is wrong: that reader ends at the sentence's last word.",
+)
+def repaired_first_word(states, lengths):
+    return states[:, 0]
+
+
+@mistake(
+    "repaired_summary",
+    "the last column in place of the last word",
+    "Behind a short sentence stands padding. The forward reader ends at lengths - 1.",
+)
+def repaired_last_column(states, lengths):
+    forward, backward, _ = _halves(states)
+    return torch.cat([forward[:, -1], backward[:, 0]], dim=-1)
+
+
+@mistake(
+    "repaired_summary",
+    "the halves exchanged",
+    "The first H numbers belong to the forward reader, who ends at the last word; the rest to the backward one.",
+)
+def repaired_exchanged(states, lengths):
+    forward, backward, rows = _halves(states)
+    return torch.cat([forward[:, 0], backward[rows, lengths - 1]], dim=-1)
+
+
+@mistake(
+    "repaired_summary",
+    "the word behind the last one",
+    "Words are counted from 0: the last of n words stands at n - 1.",
+)
+def repaired_off_by_one(states, lengths):
+    forward, backward, rows = _halves(states)
+    return torch.cat([forward[rows, lengths.clamp(max=states.shape[1] - 1)], backward[:, 0]], dim=-1)
+
+
+@mistake(
+    "repaired_summary",
+    "the length of the first sentence for all",
+    "Each sentence has a length of its own: index with `rows` and `lengths - 1` together.",
+)
+def repaired_one_length(states, lengths):
+    forward, backward, _ = _halves(states)
+    return torch.cat([forward[:, int(lengths[0]) - 1], backward[:, 0]], dim=-1)
+
+
+@mistake(
+    "repaired_summary",
+    "the backward half in front",
+    "The order stays as it was: forward half first.",
+)
+def repaired_order(states, lengths):
+    forward, backward, rows = _halves(states)
+    return torch.cat([backward[:, 0], forward[rows, lengths - 1]], dim=-1)
+
+
+@mistake(
+    "repaired_summary",
+    "a slice where two indices belong together",
+    "states[:, lengths - 1] takes every length from every sentence. states[rows, lengths - 1] pairs them.",
+)
+def repaired_all_pairs(states, lengths):
+    forward, backward, _ = _halves(states)
+    return torch.cat([forward[:, lengths - 1][:, 0], backward[:, lengths - 1][:, 0]], dim=-1)
+
+
+@mistake(
+    "repaired_summary",
+    "the mean over all words",
+    "A summary by the readers' ends was asked for. (A mean over a padded sentence would count the padding, too.)",
+)
+def repaired_mean(states, lengths):
+    return states.mean(dim=1)
