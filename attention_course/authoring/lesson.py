@@ -3,7 +3,6 @@
 import copy
 import importlib.util
 import io
-import os
 import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -19,6 +18,7 @@ from nbformat import NotebookNode
 
 from .. import check
 from ..cells import run_cell
+from ..place import course_root
 from .spec import Exercise, Known
 
 
@@ -134,20 +134,6 @@ class Lesson:
 def all_lessons(root: Path) -> list[Lesson]:
     """Every lesson under ``root/solutions``, in order."""
     return [Lesson(folder) for folder in sorted((root / "solutions").glob("[0-9][0-9]_*")) if folder.is_dir()]
-
-
-def course_root() -> Path:
-    """Where ``solutions/`` is: ``ATTENTION_COURSE_ROOT``, else beside this package, else above the working directory.
-
-    Raises:
-        LessonError: if it is in none of these places.
-    """
-    here = Path.cwd()
-    named = os.environ.get("ATTENTION_COURSE_ROOT")
-    for place in [*([Path(named)] if named else []), Path(__file__).parents[2], here, *here.parents]:
-        if (place / "solutions").is_dir():
-            return place
-    raise LessonError("The folder solutions/ was not found. Set ATTENTION_COURSE_ROOT to the folder that holds it.")
 
 
 def implementations(number: str, exercise: str) -> tuple[dict[str, Callable], dict[str, Callable]]:

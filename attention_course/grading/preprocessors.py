@@ -5,12 +5,8 @@ feedback stay nbgrader's.
 """
 
 import json
-import multiprocessing
-import os
 import re
 import tempfile
-import traceback
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -20,31 +16,11 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool, Float
 
-from ..authoring.lesson import course_root
-from . import sandbox
+from ..place import course_root
+from . import launch, sandbox
 
 MOST_SOURCE = 100_000
 HIDDEN_TESTS = re.compile(r"^### BEGIN HIDDEN TESTS$.*?(?:^### END HIDDEN TESTS$\n?|\Z)", re.DOTALL | re.MULTILINE)
-
-
-# Examiners are forked from a process that has imported PyTorch and nothing of any student's: a second saved for each. One
-# thread, because a process that has started more must not fork.
-_EXAMINERS = multiprocessing.get_context("forkserver")
-_EXAMINERS.set_forkserver_preload(["attention_course.grading.examiner", "attention_course.plots", "attention_course.device"])
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("MKL_NUM_THREADS", "1")
-
-
-def _examine(job: str, result: str, log: str) -> None:
-    with Path(log).open("w", encoding="utf-8") as file, redirect_stdout(file), redirect_stderr(file):
-        os.environ |= {"ATTENTION_DEVICE": "cpu", "ATTENTION_GRADING": "1"}
-        from .examiner import examine
-
-        try:
-            examine(job, result)
-        except BaseException:
-            traceback.print_exc()
-            raise
 
 
 class Rebuild(NbGraderPreprocessor):
@@ -141,8 +117,7 @@ class Examine(NbGraderPreprocessor):
             job, result, log = (Path(name, each) for each in ("job.json", "result.json", "log.txt"))
             settings = {"cell_seconds": self.cell_seconds, "total_seconds": self.total_seconds, "sandboxed": self.sandboxed}
             job.write_text(json.dumps({"cells": cells} | settings), encoding="utf-8")
-            process = _EXAMINERS.Process(target=_examine, args=(str(job), str(result), str(log)))
-            process.start()
+            process = launch.start(job, result, log)
             process.join(self.total_seconds + 60)
             if process.is_alive():
                 process.kill()
