@@ -31,15 +31,13 @@ lab: $(READY) ## open the lessons in JupyterLab (LAB_ARGS="--no-browser --port 8
 .PHONY: test
 test: $(READY) ## prove the course: solutions (nbval), tests, lint, and that nothing drifted
 	@$(MAKE) --no-print-directory lint
-	$(BIN)/attention-course build --check
-	$(BIN)/python -m pytest --nbval --nbval-kernel-name attention-cpu --nbval-cell-timeout 300 \
-		-n $(WORKERS) --dist loadfile -q -p no:cacheprovider solutions
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -q -p no:cacheprovider tests
+	$(BIN)/python -m pytest --nbval --nbval-kernel-name attention-cpu --nbval-cell-timeout 900 \
+		-n $(WORKERS) --dist loadfile -q -p no:cacheprovider solutions tests
 
 .PHONY: test-gpu
 test-gpu: $(READY) ## prove the solutions on a GPU: the same stored outputs, computed there
 	@$(BIN)/python -c 'import sys, torch; torch.cuda.is_available() or sys.exit("make test-gpu needs a GPU that PyTorch can use, and there is none here. make test proves the course on the CPU.")'
-	$(BIN)/python -m pytest --nbval --nbval-kernel-name attention-gpu --nbval-cell-timeout 300 -q -p no:cacheprovider solutions
+	$(BIN)/python -m pytest --nbval --nbval-kernel-name attention-gpu --nbval-cell-timeout 900 -q -p no:cacheprovider solutions
 
 .PHONY: build
 build: $(READY) ## regenerate the answers, the executed solutions and course/ from the lessons' texts
