@@ -70,7 +70,7 @@ BAD = {
     "too few parameters": (lambda q: q, ["TypeError", "Keep the parameters as the exercise names them"]),
     "an infinite loop": (_loop, ["did not finish", "stopped after 1 seconds", "A loop that never ends?"]),
     "a stub": (_not_written, ["not written yet", "Replace the line `raise NotImplementedError`"]),
-    "an input changed in place": (_in_place, ["it changed its own input q", "x = x - 1 in place of x -= 1"]),
+    "an input changed in place": (_in_place, ["it changed its own input q", "as x = x - 1 does"]),
     "NaN": (_nan, ["scores has NaN values"]),
     "a number in place of a function": (3, ["this should be a function", "dot_scores is an int"]),
     "a cut graph": (lambda q, k: _dot(q, k).detach(), ["no gradient arrives at q and k", ".detach()"]),

@@ -73,7 +73,7 @@ class Known:
 def mistake(exercise: str, gives: str, hint: str = "", *, says: str = "") -> Callable[[Callable], Callable]:
     """Mark a wrong implementation of ``exercise``.
 
-    The learner who makes this mistake reads: *This is exactly what* ``gives`` *gives.* ``hint``.
+    The learner who makes this mistake reads: *This is exactly what comes of* ``gives``. ``hint``.
 
     Args:
         says: for a mistake that a rule catches rather than its numbers (a hang, a counterexample that is none): words

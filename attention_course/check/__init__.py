@@ -126,7 +126,7 @@ def counterexample(
         stop(
             "both implementations give the same on these inputs.",
             observed=f"both give {same}" if same else "",
-            cause="Read the buggy line again: for which shape or value would it not matter? Choose another one.",
+            cause="Your input does not reach the bug. Which shape or value did the author not think of?",
         )
     _pass(name, label, ["the inputs are legal", "the buggy implementation goes wrong on them"])
 

@@ -185,8 +185,9 @@ class Climb:
                 "changed",
                 f"it changed its own input {listing(outcome.changed)}.",
                 expected="the caller's tensors are as they were before the call",
-                cause="An operation in place (+=, -=, *=, a method that ends in _, x[...] = ...) writes into the "
-                "tensor that was passed in. Write x = x - 1 in place of x -= 1.",
+                cause="Your code writes into the tensor that was passed in: by +=, -=, *=, by a method that ends in _, "
+                "or by x[...] = .... A second name is not a copy. Make a new tensor, as x = x - 1 does, or start from "
+                "x.clone().",
             )
 
     # rung 4 ------------------------------------------------------------------------------------------------------
@@ -334,7 +335,7 @@ class Climb:
     def _stop(self, rung: str, headline: str, *, cause: str = "", **parts: str) -> None:
         mistake = self.diagnose() if self.outcomes else None
         if mistake:
-            cause = f"This is exactly what {mistake.gives} gives. {mistake.hint}"
+            cause = f"This is exactly what comes of {mistake.gives.rstrip(',')}. {mistake.hint}"
         elif rung in ("shape", "finite", "value", "gradient") and (
             used := observe.names_used(self.attempt) & self.open.keys()
         ):

@@ -1,5 +1,6 @@
 """The one short message a learner gets, and the exception that carries it."""
 
+import re
 import textwrap
 from typing import Any
 
@@ -142,11 +143,15 @@ def _advice(failure: Failure) -> str:
     if failure.kind == "WrongParameters":
         have, _, wanted = text.partition("\n")
         bias = " A layer has a bias unless you say bias=False." if have.count(".bias") > wanted.count(".bias") else ""
-        return f"The docstring names the layers and their sizes.{bias}"
+        bare = [
+            name for name in re.findall(r"[\w.]+(?= \()", wanted) if wanted.startswith("missing") and "." not in name
+        ]
+        own = f" A tensor of one's own is learned only as nn.Parameter(tensor): {', '.join(bare)}." if bare else ""
+        return f"The docstring names the layers and their sizes.{own}{bias}"
     if "can't call numpy()" in text.lower():
         return "Stay in PyTorch: a detour over .numpy() cuts the gradient."
     if "leaf Variable that requires grad" in text:
-        return "An operation in place writes into the input. Write x = x - 1 in place of x -= 1."
+        return "x -= 1 writes into the input; x = x - 1 makes a new tensor."
     if "mat1 and mat2" in text or "must match the size" in text or "size of tensor" in text or "Expected size" in text:
         return "Write the shape of each tensor beside the line: which axes should meet?"
     if failure.kind == "NameError":

@@ -10,7 +10,11 @@ from attention_course.authoring import mistake
 # 7.1 masks ----------------------------------------------------------------------------------------------------------
 
 
-@mistake("masks", "masks that are True at padding", "In this course True means keep: a word is where ids is *not* 0.")
+@mistake(
+    "masks",
+    "marking the padding in place of the words",
+    "In this course True means keep: a word is where ids is *not* 0.",
+)
 def masks_inverted(ids):
     padded = ids == 0
     return padded, padded.all(dim=-1)
@@ -235,6 +239,25 @@ class PoolNotSummed(_Pool):
         return weights[:, :, None] * h, weights
 
 
+@mistake(
+    "AttentionPool",
+    "averaging the projected vectors",
+    "The projection is there for the scores. What is averaged is h itself.",
+)
+class PoolOfProjections(_Pool):
+    def forward(self, h, mask):
+        weights = self.weigh(self.scores(h), mask)
+        return (weights[:, :, None] * torch.tanh(self.projection(h))).sum(dim=1), weights
+
+
+@mistake("AttentionPool", "a query that is no parameter", says="learned only as nn.Parameter(tensor): query")
+class PoolPlainQuery(_Pool):
+    def __init__(self, d, d_attention):
+        super().__init__(d, d_attention)
+        del self.query
+        self.query = torch.randn(d_attention)
+
+
 @mistake("AttentionPool", "a projection without its bias", says="missing: projection.bias")
 class PoolWithoutBias(_Pool):
     def __init__(self, d, d_attention):
@@ -247,7 +270,7 @@ class PoolWithoutBias(_Pool):
 
 @mistake(
     "flatten_documents",
-    "the first sentences of all documents, then the second ones",
+    "taking the first sentences of all documents, then the second ones",
     "The sentences of a document stay together: row b·S + s. Do not exchange the axes before you join them.",
 )
 def flatten_transposed(x):
@@ -270,6 +293,15 @@ def flatten_words(x):
 )
 def flatten_everything(x):
     return x.flatten()
+
+
+@mistake(
+    "flatten_documents",
+    "joining every axis but the last",
+    "Only the first two axes become one. The others stay: x.shape[2:] are their lengths.",
+)
+def flatten_but_the_last(x):
+    return x.reshape(-1, x.shape[-1]) if x.ndim > 3 else x.flatten(0, 1)
 
 
 @mistake(
@@ -360,6 +392,15 @@ def unflatten_pieces_of_b(rows, B):
 )
 def unflatten_joins(rows, B):
     return rows.reshape(B, -1)
+
+
+@mistake(
+    "unflatten",
+    "keeping the last axis alone",
+    "Every axis after the first stays as it is, however many there are: *rows.shape[1:].",
+)
+def unflatten_keeps_last(rows, B):
+    return rows.reshape(B, -1, rows.shape[-1]) if rows.ndim > 1 else rows.reshape(B, -1)
 
 
 @mistake(
@@ -487,6 +528,16 @@ class ModelUnpacked(_Model):
 
 @mistake(
     "HierarchicalAttention",
+    "calling the word GRU without its lengths",
+    "The half that comes from the right then starts in the padding. Use encode(gru, x, mask) on both levels.",
+)
+class ModelUnpackedWords(_Model):
+    def read(self, gru, x, mask):
+        return gru(x)[0] if gru is self.word_gru else super().read(gru, x, mask)
+
+
+@mistake(
+    "HierarchicalAttention",
     "rows that go back to other documents than they came from",
     "Rows are in the order b·S + s. unflatten(rows, len(ids)) splits the first axis into B and S, nothing is "
     "transposed.",
@@ -529,7 +580,7 @@ class ModelSoftmax(_Model):
 
 @mistake(
     "HierarchicalAttention",
-    "word weights that are still rows",
+    "leaving the word weights as rows",
     "Two things come back from the word pool, and both have to be unflattened: the weights too.",
 )
 class ModelWeightsAsRows(_Model):
@@ -701,6 +752,15 @@ def fit_last_loss(model, ids, labels, epochs, rate):
 )
 def fit_sum_of_losses(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, _right_batch, together=sum)
+
+
+@mistake(
+    "fit",
+    "dividing the sum of the losses by the number of documents",
+    "Each loss is the mean over a batch already. Divide by the number of batches.",
+)
+def fit_mean_over_documents(model, ids, labels, epochs, rate):
+    return _fit(model, ids, labels, epochs, rate, _right_batch, together=lambda found: sum(found) / len(ids))
 
 
 @mistake(
@@ -967,6 +1027,16 @@ def deletion_everywhere(model, ids, places):
 
 @mistake(
     "deletion_test",
+    "keeping the axis that gather leaves",
+    "gather gives (B, 1). One number for each document: drop the last axis, by [:, 0].",
+)
+def deletion_keeps_axis(model, ids, places):
+    before, after = _p(model, ids), _p(model, _deleted(ids, places))
+    return (before - after).gather(1, before.argmax(-1, keepdim=True))
+
+
+@mistake(
+    "deletion_test",
     "one number for all documents",
     says="fall has shape",
 )
@@ -997,7 +1067,7 @@ def counterexample_full():
     return torch.ones(1, 2, 3, 2), torch.ones(1, 2, 3, dtype=torch.bool)
 
 
-@mistake("counterexample", "a document without a word", says="the right implementation cannot take these inputs")
+@mistake("counterexample", "a document without a word", says="a document has no word at all")
 def counterexample_empty_document():
     return torch.ones(1, 2, 3, 1), torch.zeros(1, 2, 3, dtype=torch.bool)
 
