@@ -13,8 +13,9 @@ WORKERS ?= auto
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 FIRST := course/01_attention_scoring/01_attention_scoring.ipynb
 
-# nbgrader calls its helpers by name; kernels inherit the one-thread setting that small tensors are fastest with.
+# nbgrader calls its helpers by name. Small tensors are fastest with one thread, and kernels inherit the setting.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help

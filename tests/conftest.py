@@ -2,16 +2,23 @@
 
 import contextlib
 import io
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from attention_course import check
 from attention_course.authoring.lesson import Lesson, all_lessons
 from attention_course.cells import run_cell
+
+# Small tensors are fastest with one thread, above all where several processes share the cores. Programs that a test
+# starts inherit it.
+os.environ["OMP_NUM_THREADS"] = "1"
+torch.set_num_threads(1)
 
 ROOT = Path(__file__).resolve().parents[1]
 LESSONS = all_lessons(ROOT)

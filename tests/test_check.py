@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from attention_course import check
-from attention_course.check import answers, limit, observe, values
+from attention_course.check import answers, limit, messages, observe, values
 
 
 @pytest.fixture(autouse=True)
@@ -287,3 +287,25 @@ def test_a_solution_passes_from_inside_another_thread():
     thread.start()
     thread.join()
     assert "is right" in said.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ([[4, 6], []], "[[4, 6], []]"),
+        (([5], -0.34061), "([5], -0.3406)"),
+        ({"le": [0, 1]}, "{'le': [0, 1]}"),
+        (["chat", None, True], "['chat', None, True]"),
+        ([torch.ones(2)], ""),
+        (list(range(100)), ""),
+    ],
+)
+def test_a_short_list_is_written_out(value, text):
+    assert messages.numbers(value) == text
+
+
+def test_axes_are_named_only_where_the_names_fit():
+    dims = {"B": 3, "S": 2, "d": 4}
+    assert messages.shape((3, 2, 4), dims, ["B", "S", "d"]) == "(3, 2, 4) = (B, S, d)"
+    assert messages.shape((3, 2, 4, 5), dims, ["B", "S", "d"]) == "(3, 2, 4, 5)"
+    assert messages.shape((2, 3), dims) == "(2, 3) = (S, B)"

@@ -65,6 +65,11 @@ def build(root: Path, lessons: Iterable[Lesson], say: Say = print) -> None:
 def drift(root: Path, lessons: Iterable[Lesson]) -> list[str]:
     """What a build would change, in words. Stored outputs are nbval's to prove and are not executed here."""
     lessons = list(lessons)
+    return stale(root, lessons) or unreleased(root, lessons)
+
+
+def stale(root: Path, lessons: Iterable[Lesson]) -> list[str]:
+    """The answers and the solution notebooks that do not follow from the lessons' texts."""
     found = []
     for lesson in lessons:
         target = root / "attention_course" / "answers" / f"{lesson.number}.json"
@@ -74,8 +79,12 @@ def drift(root: Path, lessons: Iterable[Lesson]) -> list[str]:
             found.append(f"{lesson.notebook.name} is missing")
         elif _cells(lesson.read()) != _cells(_load(lesson.notebook)):
             found.append(f"{lesson.notebook.name}: its cells differ from {lesson.source.name}")
-    if found:
-        return found
+    return found
+
+
+def unreleased(root: Path, lessons: Iterable[Lesson]) -> list[str]:
+    """The student notebooks that differ from what nbgrader makes of the solutions."""
+    lessons, found = list(lessons), []
     with released(root, lessons) as folder:
         wanted = {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*.ipynb")}
     names = {lesson.name for lesson in lessons}

@@ -134,6 +134,13 @@ class Climb:
                 if isinstance(got, torch.Tensor)
                 else _type_advice(got, numpy=True),
             )
+        if isinstance(expected, list) and not isinstance(got, list | tuple):
+            self._stop(
+                "type",
+                "it should return a list.",
+                observed=f"{name} is {kind(got)}",
+                cause=_type_advice(got) if got is None else ".tolist() makes a list." if hasattr(got, "tolist") else "",
+            )
         if isinstance(expected, bool | int | float):
             array = values.as_array(got)
             if array is None or array.size != 1:
@@ -151,7 +158,7 @@ class Climb:
             self._stop(
                 "shape",
                 "the shape is not right.",
-                observed=f"{name} has shape {shape(have, case.dims, axes)}",
+                observed=f"{name} has shape {shape(have, case.dims, axes if len(axes or []) == len(have) else None)}",
                 expected=shape(want, case.dims, axes),
             )
 
@@ -247,7 +254,7 @@ class Climb:
             small = numbers(got)
             self._stop(
                 "value",
-                "not the right numbers yet.",
+                "not the right numbers yet." if values.as_array(expected) is not None else "not the right answer yet.",
                 checked=case.shows,
                 observed=f"{output['name']} = {small}"
                 if small

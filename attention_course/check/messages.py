@@ -96,8 +96,10 @@ def _cut(text: str, most: int = 300) -> str:
 def shape(shape: tuple[int, ...], dims: dict[str, int], like: list[str] | None = None) -> str:
     """A shape with the names of its axes: ``(2, 5, 3) = (B, Tk, Tq)``. A length that has no name shows as itself.
 
-    ``like`` are the names expected at each place; they decide where two axes happen to be equally long.
+    ``like`` are the names expected at each place; they decide where two axes happen to be equally long. If there are
+    more or fewer axes than names, as where an exercise takes tensors of several kinds, no name is given.
     """
+    dims = dims if like is None or len(like) == len(shape) else {}
     names = []
     for place, length in enumerate(shape):
         known = [name for name, n in dims.items() if n == length]
@@ -112,11 +114,28 @@ def numbers(value: Any, most: int = 12) -> str:
     """A small value written out, rounded to four digits; an empty string if it is larger than ``most`` numbers."""
     array = values.as_array(value)
     if array is None:
-        return "" if isinstance(value, list | tuple | dict) else repr(value)
+        if isinstance(value, list | tuple | dict):
+            text = _written(value)
+            return text if text and len(text) <= 160 else ""
+        return repr(value)
     if array.size > most:
         return ""
     rounded = np.round(array.astype(float), 4) + 0.0 if array.dtype.kind == "f" else array
     return str(rounded.tolist())
+
+
+def _written(value: Any) -> str:
+    """A list, tuple or dict of numbers and words in one line; an empty string if it holds anything else."""
+    if isinstance(value, list | tuple):
+        parts = [_written(each) for each in value]
+        inside = ", ".join(parts)
+        return "" if "" in parts else f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    if isinstance(value, dict):
+        parts = [_written(each) for each in value.values()]
+        return "" if "" in parts else "{" + ", ".join(f"{k!r}: {v}" for k, v in zip(value, parts, strict=True)) + "}"
+    if isinstance(value, float):
+        return f"{round(value, 4) + 0.0}"
+    return repr(value) if isinstance(value, bool | int | str | None) else ""
 
 
 def largest_difference(got: Any, expected: Any, axes: list[str]) -> str:
