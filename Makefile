@@ -33,7 +33,7 @@ lab: $(READY) ## open the lessons in JupyterLab (LAB_ARGS="--no-browser --port 8
 test: $(READY) ## prove the course: solutions (nbval), tests, lint, and that nothing drifted
 	@$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest --nbval --nbval-kernel-name attention-cpu --nbval-cell-timeout 900 \
-		-n $(WORKERS) --dist loadfile -q -p no:cacheprovider solutions tests
+		-n $(WORKERS) --dist loadfile --no-loadscope-reorder -q -p no:cacheprovider solutions tests
 
 .PHONY: test-gpu
 test-gpu: $(READY) ## prove the solutions on a GPU: the same stored outputs, computed there
