@@ -218,6 +218,7 @@ def panels(
     logx: bool = False,
     logy: Sequence[bool] = (),
     bottom: Sequence[float | None] = (),
+    mark: tuple[float, str] | None = None,
 ) -> None:
     """Draw several line plots side by side over the same x axis.
 
@@ -225,6 +226,7 @@ def panels(
         x: (points,). groups: for each panel its y label and its series (see :func:`lines`).
         logy: for each panel, whether its y axis is logarithmic.
         bottom: for each panel, where its y axis begins; None leaves it to the data.
+        mark: a place on the x axis where a dotted line is drawn, and what it says.
     """
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(4.6 * len(groups) + 0.4, 3.5), layout="constrained")
@@ -232,6 +234,10 @@ def panels(
             zip(figure.subplots(1, len(groups), squeeze=False)[0], groups, strict=True)
         ):
             _curves(ax, x, series, xlabel, ylabel, logx, i < len(logy) and logy[i], bottom[i] if bottom else None)
+            if mark:
+                ax.axvline(mark[0], color="#777777", linestyle=":", linewidth=1.2, zorder=0)
+                note = {"xytext": (4, 3), "textcoords": "offset points", "fontsize": 8, "color": "#777777"}
+                ax.annotate(mark[1], (mark[0], 0), xycoords=("data", "axes fraction"), **note)
         _headline(figure, title)
         show(figure, alt)
 

@@ -132,8 +132,9 @@ def counterexample(
 
 
 _WHY_A_TEST_REFUSES = {
-    True: "Compare floating-point numbers with torch.allclose or torch.testing.assert_close, not with == (and with "
-    "equal_nan=True where a NaN may stand), and ask only for what every right implementation does.",
+    True: "Ask only for what every right implementation does, on inputs that the exercise allows. Compare "
+    "floating-point numbers with torch.allclose or torch.testing.assert_close, not with == (and with equal_nan=True "
+    "where a NaN may stand).",
     False: "This was raised before anything was compared: the test hands the implementation something that it need not "
     "take, or does something with the result that it need not allow.",
 }

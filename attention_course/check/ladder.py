@@ -252,13 +252,14 @@ class Climb:
                 continue
             self._draw(index)
             small = numbers(got)
+            where = "" if small else largest_difference(got, expected, output["axes"] or [])
+            if where and len(self.exercise.outputs) > 1:
+                where = f"of {output['name']}, {where}"
             self._stop(
                 "value",
                 "not the right numbers yet." if values.as_array(expected) is not None else "not the right answer yet.",
                 checked=case.shows,
-                observed=f"{output['name']} = {small}"
-                if small
-                else largest_difference(got, expected, output["axes"] or []),
+                observed=f"{output['name']} = {small}" if small else where,
                 expected=numbers(expected),
                 cause=_inputs(case) if small and self.exercise.kind == "function" else "",
             )

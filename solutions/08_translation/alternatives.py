@@ -252,6 +252,22 @@ def beam_with_an_early_end(memory, state, beam, limit):
     return words[:-1] if words[-1] == EOS else words, float(rates[best])
 
 
+@alternative("beam_search")
+def beam_keeps_the_finished_apart(memory, state, beam, limit):
+    going, done = [(0.0, [], state)], []
+    for _ in range(limit):
+        grown = []
+        for total, words, before in going:
+            scores, after = step(memory, torch.tensor([words[-1] if words else BOS]), before)
+            grown += [(total + s, [*words, w], after) for w, s in enumerate(scores[0].tolist())]
+        best = sorted(done + grown, key=lambda h: -h[0])[:beam]  # both kinds compete for the places
+        done, going = [h for h in best if h[1][-1] == EOS], [h for h in best if h[1][-1] != EOS]
+        if not going:
+            break
+    score, words = max((total / len(words), words) for total, words, _ in done + going)
+    return [w for w in words if w != EOS], score
+
+
 # 8.7 alignment_error_rate -------------------------------------------------------------------------------------------
 
 
@@ -352,6 +368,21 @@ def train_clips_by_hand(name, batches, rates):
         optimizer.step()
         losses.append(loss.item())
     return losses, dict(model.state_dict())
+
+
+@alternative("train")
+def train_from_a_list(name, batches, rates):
+    model, losses = _build(name), []
+    optimizer = torch.optim.Adam(model.parameters())
+    for n, (*given, target_out) in enumerate(list(batches)):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(*given)[0].flatten(0, 1), target_out.flatten(), ignore_index=PAD)
+        losses += [float(loss.detach())]
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0, norm_type=2)
+        optimizer.param_groups[0].update(lr=rates[n])
+        optimizer.step()
+    return tuple(losses), model.state_dict()
 
 
 # 8.9 test_masked_cross_entropy --------------------------------------------------------------------------------------

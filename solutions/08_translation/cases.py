@@ -39,8 +39,8 @@ def _table(seed: int, words: int) -> torch.Tensor:
 
 
 def _roads(following: dict[int, dict[int, float]], words: int = 9) -> torch.Tensor:
-    """A table in which the next word depends on the last one alone."""
-    table = torch.full((words, words), 1e-6)
+    """A table in which the next word depends on the last one alone. What is nearly impossible is so without ties."""
+    table = (1e-6 * (1 + torch.arange(words) / 10)).repeat(words, 1)
     for word, others in following.items():
         for other, probability in others.items():
             table[word, other] = probability
@@ -54,6 +54,17 @@ _three_words = _roads({1: {5: 0.9, 2: 0.1}, 5: {6: 0.8, 7: 0.2}, **_noun})
 # One word and the end has a total of ln 0.36, three words and the end ln 0.35: per word the longer one wins.
 _short_or_long = _roads(
     {1: {4: 0.6, 5: 0.4}, 4: {2: 0.6, 3: 0.4}, 3: {3: 1.0}, 5: {6: 0.95, 3: 0.05}, 6: {7: 0.95}, **{7: {2: 1.0}}}
+)
+# <eos> comes first, with 0.5, and takes one of two places. 5, with 0.2, does not get through: the best way goes by 4.
+_ends_at_once = _roads(
+    {1: {2: 0.5, 4: 0.3, 5: 0.2}, 4: {6: 0.6, 7: 0.4}, 6: {2: 0.45, 8: 0.55}}
+    | {7: {8: 1.0}, 5: {7: 1.0}, 8: {3: 1.0}, 3: {2: 1.0}}
+)
+# "4 <eos>", with 0.22, gets through the second round and is pushed out in the third, by 0.2255 and 0.2232.
+_pushed_out = _roads(
+    {1: {5: 0.55, 4: 0.4}, 4: {2: 0.55, 3: 0.45}, 5: {6: 0.82, 7: 0.18}, 6: {7: 0.5, 8: 0.495}, 3: {7: 1.0}}
+    | {7: dict(enumerate([0.09, 0.08, 0.08, 0.15, 0.14, 0.13, 0.12, 0.11, 0.1]))}
+    | {8: dict(enumerate([0.1, 0.08, 0.08, 0.13, 0.16, 0.12, 0.11, 0.12, 0.1]))}
 )
 _forever = _roads({1: {5: 1.0}, 5: {6: 0.9, 2: 0.1}, 6: {5: 0.9, 2: 0.1}})
 _nothing = torch.zeros(1, dtype=torch.long)
@@ -291,6 +302,16 @@ EXERCISES = [
                 differentiate=False,
             ),
             Case(
+                "a finished hypothesis takes one of the places",
+                {"memory": _ends_at_once, "state": _nothing, "beam": 2, "limit": 6},
+                differentiate=False,
+            ),
+            Case(
+                "a finished hypothesis can be pushed out by better ones",
+                {"memory": _pushed_out, "state": _nothing, "beam": 2, "limit": 4},
+                differentiate=False,
+            ),
+            Case(
                 "per word, a longer sentence can win",
                 {"memory": _short_or_long, "state": _nothing, "beam": 4, "limit": 6},
                 differentiate=False,
@@ -363,7 +384,12 @@ EXERCISES = [
         tolerance=1e-3,
         cases=[
             Case(
-                "the toy's first loss is ln 7",
+                "the toy's first loss is ln 7, and with a rate of 0 it learns nothing",
+                {"name": "toy", "batches": _same, "rates": [0.0]},
+                differentiate=False,
+            ),
+            Case(
+                "with a rate of 0.1, one update moves each number of the table by 0.1 or, without a gradient, by 0",
                 {"name": "toy", "batches": _same, "rates": [0.1]},
                 differentiate=False,
             ),

@@ -146,6 +146,22 @@ class EncoderStaysPacked(_Reader):
         return self.rnn(pack_padded_sequence(self.embed(source), lengths, batch_first=True, enforce_sorted=False))
 
 
+@mistake("Encoder", "a GRU without batch_first", says="self.rnn was made without batch_first=True")
+class EncoderNotBatchFirst(_Reader):
+    def __init__(self, words, d_embed, d_hidden):
+        super().__init__(words, d_embed, d_hidden)
+        self.rnn = nn.GRU(d_embed, d_hidden, bidirectional=True)
+
+    def forward(self, source, lengths):
+        return self.read(source, lengths)
+
+
+@mistake("Encoder", "a GRU without batch_first that reads padding", says="self.rnn was made without batch_first=True")
+class EncoderReadsSideways(EncoderNotBatchFirst):
+    def forward(self, source, lengths):
+        return self.rnn(self.embed(source))
+
+
 # 8.2 bridge ---------------------------------------------------------------------------------------------------------
 
 
@@ -156,6 +172,16 @@ class EncoderStaysPacked(_Reader):
 )
 def bridge_view(last, W, b):
     return torch.tanh(last.reshape(last.shape[1], -1)[:, : len(W)] @ W + b)
+
+
+@mistake(
+    "bridge",
+    "a reshape of the top layer's states",
+    "It takes the numbers as they lie in memory: the forward states of all sentences, then the backward ones. Put the "
+    "two (B, H) tensors side by side.",
+)
+def bridge_reshapes_top(last, W, b):
+    return torch.tanh(last[-2:].reshape(last.shape[1], -1) @ W + b)
 
 
 @mistake(
@@ -294,6 +320,28 @@ def _attend(scores, values, mask, dim=-1):
 @mistake("attend_step", "the mask turned round", "True means keep: fill where the mask is False, ~mask.")
 def attend_inverted(states, keys, values, mask, W_q, w):
     return _attend(_scores(states, keys, W_q, w), values, ~mask)
+
+
+@mistake(
+    "attend_step",
+    "filling the words in place of the padding",
+    "The real words' scores were filled, and the padding kept its own. True means keep: fill where ~mask is True.",
+)
+def attend_fills_words(states, keys, values, mask, W_q, w):
+    keep = mask[:, None]
+    scores = _scores(states, keys, W_q, w)
+    weights = torch.softmax(scores.masked_fill(keep, torch.finfo(scores.dtype).min), dim=-1) * keep
+    return weights @ values, weights
+
+
+@mistake(
+    "attend_step",
+    "the mask turned round, with minus infinity",
+    "True means keep: fill where the mask is False, ~mask. And a fill of minus infinity makes nan of an empty row.",
+)
+def attend_inverted_infinity(states, keys, values, mask, W_q, w):
+    weights = torch.softmax(_scores(states, keys, W_q, w).masked_fill(mask[:, None], -torch.inf), dim=-1)
+    return weights @ values, weights
 
 
 @mistake(
@@ -450,6 +498,17 @@ def loss_patched(logits, target):
     real = target != PAD
     probabilities = torch.softmax(logits[real], dim=-1).gather(1, target[real][:, None])
     return -torch.log(probabilities + 1e-9).mean()
+
+
+@mistake(
+    "masked_cross_entropy",
+    "the logarithm of a softmax",
+    "A very small probability is rounded to 0, and its logarithm is infinite. Use log_softmax (lesson 02).",
+)
+def loss_log_of_softmax(logits, target):
+    real = target != PAD
+    probabilities = torch.softmax(logits[real], dim=-1).gather(1, target[real][:, None])
+    return -torch.log(probabilities).mean()
 
 
 @mistake(
@@ -611,9 +670,11 @@ def _search(memory, state, beam, limit, order=lambda h: h[0], final=lambda h: h[
         if change.get("first_finished") and any(h[1][-1] == EOS for h in hypotheses):
             hypotheses = [h for h in hypotheses if h[1][-1] == EOS]
             break
+        if change.get("best_finished") and hypotheses[0][1][-1] == EOS:
+            break
     total, words, _ = max(hypotheses, key=final)
     score = total if change.get("returns_total") else total / (len(words) - 1)
-    return [w for w in words[1:] if w != EOS], score
+    return [w for w in words[1:] if w != EOS or change.get("keeps_eos")], score
 
 
 @mistake(
@@ -691,6 +752,128 @@ def beam_one_state(memory, state, beam, limit):
 )
 def beam_extends_finished(memory, state, beam, limit):
     return _search(memory, state, beam, limit, extends_finished=True)
+
+
+@mistake(
+    "beam_search",
+    "extending finished hypotheses and cutting at the first EOS",
+    "What comes after EOS has lowered the total. One that ends in EOS stays as it is, and takes part in the sorting.",
+)
+def beam_extends_and_cuts(memory, state, beam, limit):
+    words, score = _search(memory, state, beam, limit, extends_finished=True, keeps_eos=True)
+    return words[: [*words, EOS].index(EOS)], score
+
+
+@mistake("beam_search", "leaving EOS in the words", "EOS is counted in the division, but it is not a word to be shown.")
+def beam_keeps_eos(memory, state, beam, limit):
+    return _search(memory, state, beam, limit, keeps_eos=True)
+
+
+@mistake(
+    "beam_search",
+    "dividing by the number of words without EOS",
+    "EOS was chosen, at the price of its own logarithm, so it counts.",
+)
+def beam_does_not_count_eos(memory, state, beam, limit):
+    def rate(h):
+        return h[0] / max(1, len(h[1]) - 1 - (h[1][-1] == EOS))
+
+    words, total = _search(memory, state, beam, limit, final=rate, returns_total=True)
+    return words, total / max(1, len(words))
+
+
+def _aside(memory, state, beam, limit, refill=False, narrow=False, enough=False, ended_only=False):
+    """Beam search with a list beside the beam for the finished hypotheses."""
+    hypotheses, done = [(0.0, [BOS], state)], []
+    for _ in range(limit):
+        grown = []
+        for total, words, before in hypotheses:
+            scores, after = step(memory, torch.tensor(words[-1:]), before)
+            best, place = scores[0].topk(beam)
+            grown += [(total + s, [*words, w], after) for s, w in zip(best.tolist(), place.tolist(), strict=True)]
+        grown.sort(key=lambda h: h[0], reverse=True)
+        if not refill:
+            grown = grown[: beam - len(done) if narrow else beam]
+        done += [h for h in grown if h[1][-1] == EOS]
+        hypotheses = [h for h in grown if h[1][-1] != EOS][:beam]
+        if not hypotheses or ((narrow or enough) and len(done) >= beam):
+            break
+    last = done if ended_only and done else done + hypotheses
+    total, words, _ = max(last, key=lambda h: h[0] / (len(h[1]) - 1))
+    return [w for w in words[1:] if w != EOS], total / (len(words) - 1)
+
+
+_BESIDE = "a list beside the beam for the finished hypotheses"
+_COMPETE = (
+    "Their places go to others then. Here a finished one stays among the `beam`: it takes a place, competes with its "
+    "total in each round, and can be pushed out."
+)
+
+
+@mistake("beam_search", _BESIDE, _COMPETE)
+def beam_aside(memory, state, beam, limit):
+    return _aside(memory, state, beam, limit)
+
+
+@mistake("beam_search", _BESIDE, _COMPETE)
+def beam_aside_ended(memory, state, beam, limit):
+    return _aside(memory, state, beam, limit, ended_only=True)
+
+
+@mistake("beam_search", _BESIDE, _COMPETE)
+def beam_aside_refilled(memory, state, beam, limit):
+    return _aside(memory, state, beam, limit, refill=True)
+
+
+@mistake("beam_search", _BESIDE, _COMPETE)
+def beam_aside_refilled_ended(memory, state, beam, limit):
+    return _aside(memory, state, beam, limit, refill=True, ended_only=True)
+
+
+_ENOUGH = "a list beside the beam, and an end once `beam` hypotheses have finished,"
+
+
+@mistake("beam_search", _ENOUGH, _COMPETE)
+def beam_aside_enough(memory, state, beam, limit):
+    return _aside(memory, state, beam, limit, enough=True)
+
+
+@mistake("beam_search", _ENOUGH, _COMPETE)
+def beam_aside_enough_ended(memory, state, beam, limit):
+    return _aside(memory, state, beam, limit, enough=True, ended_only=True)
+
+
+@mistake("beam_search", _ENOUGH, _COMPETE)
+def beam_aside_refilled_enough(memory, state, beam, limit):
+    return _aside(memory, state, beam, limit, refill=True, enough=True)
+
+
+@mistake("beam_search", _ENOUGH, _COMPETE)
+def beam_aside_refilled_enough_ended(memory, state, beam, limit):
+    return _aside(memory, state, beam, limit, refill=True, enough=True, ended_only=True)
+
+
+_NARROW = "a beam that gets narrower with each finished hypothesis"
+_SAFE = "A finished one keeps its place only as long as its total is among the `beam` largest. Sort it with the others."
+
+
+@mistake("beam_search", _NARROW, _SAFE)
+def beam_narrows(memory, state, beam, limit):
+    return _aside(memory, state, beam, limit, narrow=True)
+
+
+@mistake("beam_search", _NARROW, _SAFE)
+def beam_narrows_ended(memory, state, beam, limit):
+    return _aside(memory, state, beam, limit, narrow=True, ended_only=True)
+
+
+@mistake(
+    "beam_search",
+    "stopping when the most probable hypothesis is finished",
+    "It has the largest total, but one that goes on may have more per word. Go on for all rounds.",
+)
+def beam_stops_at_the_best(memory, state, beam, limit):
+    return _search(memory, state, beam, limit, best_finished=True)
 
 
 @mistake(
@@ -853,7 +1036,7 @@ class _Toy(nn.Module):
 def _train(batches, rates, **change):
     model = _Toy()
     make = torch.optim.SGD if change.get("sgd") else torch.optim.Adam
-    optimizer = make(model.parameters(), lr=rates[0])
+    optimizer = make(model.parameters(), lr=change.get("lr", rates[0]))
     losses = []
     for (_, _, target_in, target_out), rate in zip(batches, rates, strict=True):
         read = target_out if change.get("reads_target_out") else target_in
@@ -868,13 +1051,14 @@ def _train(batches, rates, **change):
             nn.utils.clip_grad_value_(model.parameters(), 1.0)
         elif not change.get("no_clipping"):
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        if not change.get("one_rate"):
+        if not change.get("one_rate") and not change.get("late_rate"):
             optimizer.param_groups[0]["lr"] = rate
         if change.get("clears_late"):
             optimizer.zero_grad()
-        if not change.get("no_step"):
-            optimizer.step()
-        losses.append(loss.item())
+        optimizer.step()
+        if change.get("late_rate"):
+            optimizer.param_groups[0]["lr"] = rate
+        losses.append(loss.item() if not change.get("keeps_tensors") else loss)
     return losses, model.state_dict()
 
 
@@ -925,6 +1109,29 @@ def train_one_rate(name, batches, rates):
 
 @mistake(
     "train",
+    "a rate that is never set",
+    "Adam then uses its own, 0.001, all the time. Write the rate of this round into the optimiser before its step.",
+)
+def train_never_sets_the_rate(name, batches, rates):
+    return _train(batches, rates, lr=0.001, one_rate=True)
+
+
+@mistake(
+    "train",
+    "a rate that is set after the step",
+    "Each update then uses the rate of the one before, and the first uses Adam's own, 0.001. Set it before the step.",
+)
+def train_sets_the_rate_late(name, batches, rates):
+    return _train(batches, rates, lr=0.001, late_rate=True)
+
+
+@mistake("train", "losses that are still tensors", says="losses holds tensors")
+def train_keeps_tensors(name, batches, rates):
+    return _train(batches, rates, keeps_tensors=True)
+
+
+@mistake(
+    "train",
     "a new optimiser in every round",
     "Adam remembers the gradients of earlier batches. Make it once, before the loop.",
 )
@@ -955,7 +1162,7 @@ def train_says_target_in(name, batches, rates):
     return _train(batches, rates, says_target_in=True)
 
 
-@mistake("train", "returning the model itself", says="learned")
+@mistake("train", "returning the model itself", says="learned is no dictionary of parameters")
 def train_returns_the_model(name, batches, rates):
     losses, learned = _train(batches, rates)
     model = _Toy()
@@ -1064,6 +1271,11 @@ def counterexample_too_long():
 @mistake("counterexample", "a length of 0", says="cannot take these inputs")
 def counterexample_empty():
     return torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), torch.tensor([0])
+
+
+@mistake("counterexample", "states that cannot be cut in two halves", says="cannot take these inputs")
+def counterexample_odd():
+    return torch.tensor([[[1.0], [3.0]]]), torch.tensor([2])
 
 
 @mistake("counterexample", "a list of lengths", says="the second is a list")
