@@ -236,8 +236,8 @@ def panels(
             _curves(ax, x, series, xlabel, ylabel, logx, i < len(logy) and logy[i], bottom[i] if bottom else None)
             if mark:
                 ax.axvline(mark[0], color="#777777", linestyle=":", linewidth=1.2, zorder=0)
-                note = {"xytext": (4, 3), "textcoords": "offset points", "fontsize": 8, "color": "#777777"}
-                ax.annotate(mark[1], (mark[0], 0), xycoords=("data", "axes fraction"), **note)
+                note = {"xytext": (0, 2), "textcoords": "offset points", "fontsize": 8, "color": "#777777"}
+                ax.annotate(mark[1], (mark[0], 1), xycoords=("data", "axes fraction"), va="bottom", **note)
         _headline(figure, title)
         show(figure, alt)
 
