@@ -203,6 +203,20 @@ def test_rejects_names_what_a_test_rejects():
     }
 
 
+def test_what_only_the_grader_can_judge_is_not_called_right(capsys):
+    def test(implementation):
+        assert implementation(2) == 4
+
+    check.start("02")
+    sides = {"right": {"square": lambda x: x * x}, "wrong": {"double plus one": lambda x: 2 * x + 1}}
+    check.test_of("test_softmax", test, **sides, later="9 more")
+    assert "✓" not in capsys.readouterr().out
+    assert "test_softmax" not in check._passed["02"]
+    check.test_of("test_softmax", test, **sides)
+    assert "✓" in capsys.readouterr().out
+    assert "test_softmax" in check._passed["02"]
+
+
 # Values ------------------------------------------------------------
 
 _trees = st.recursive(

@@ -885,7 +885,13 @@ check.test_of("test_softmax", test_softmax, right=right_ones, wrong=wrong_ones)
 
 # %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_softmax-half", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 # Judged when it is graded: your test accepts four right implementations and rejects half of 15 wrong ones.
-check.test_of("test_softmax", test_softmax, right=right_ones, wrong=wrong_ones)
+check.test_of(
+    "test_softmax",
+    test_softmax,
+    right=right_ones,
+    wrong=wrong_ones,
+    later="15 more wrong ones, of which your test should reject at least half",
+)
 ### BEGIN HIDDEN TESTS
 from attention_course.authoring import implementations
 
@@ -898,7 +904,13 @@ assert len(_caught) * 2 >= len(_wrong), f"it rejects {len(_caught)} of {len(_wro
 
 # %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_softmax-all", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 # Judged when it is graded: your test accepts four right implementations and rejects all of 15 wrong ones.
-check.test_of("test_softmax", test_softmax, right=right_ones, wrong=wrong_ones)
+check.test_of(
+    "test_softmax",
+    test_softmax,
+    right=right_ones,
+    wrong=wrong_ones,
+    later="15 more wrong ones, of which your test should reject all",
+)
 ### BEGIN HIDDEN TESTS
 from attention_course.authoring import implementations
 

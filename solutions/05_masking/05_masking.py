@@ -978,7 +978,13 @@ check.test_of("test_masked_softmax", test_masked_softmax, right=right_ones, wron
 
 # %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_masked_softmax-half", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 # Judged when it is graded: your test accepts four right implementations and rejects half of 17 wrong ones.
-check.test_of("test_masked_softmax", test_masked_softmax, right=right_ones, wrong=wrong_ones)
+check.test_of(
+    "test_masked_softmax",
+    test_masked_softmax,
+    right=right_ones,
+    wrong=wrong_ones,
+    later="17 more wrong ones, of which your test should reject at least half",
+)
 ### BEGIN HIDDEN TESTS
 from attention_course.authoring import implementations
 
@@ -991,7 +997,13 @@ assert len(_caught) * 2 >= len(_wrong), f"it rejects {len(_caught)} of {len(_wro
 
 # %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_masked_softmax-all", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 # Judged when it is graded: your test accepts four right implementations and rejects all of 17 wrong ones.
-check.test_of("test_masked_softmax", test_masked_softmax, right=right_ones, wrong=wrong_ones)
+check.test_of(
+    "test_masked_softmax",
+    test_masked_softmax,
+    right=right_ones,
+    wrong=wrong_ones,
+    later="17 more wrong ones, of which your test should reject all",
+)
 ### BEGIN HIDDEN TESTS
 from attention_course.authoring import implementations
 
