@@ -12,6 +12,7 @@ import io
 import json
 import random
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -252,7 +253,14 @@ def _visible_error(problem: Exception) -> dict[str, Any]:
 
 
 def _hidden_error(problem: Exception) -> dict[str, Any]:
-    """What a student may read of a hidden test that failed: that it did, and what their own code raised; no more."""
+    """What a student may read of a hidden test that failed: that it did, what their own code raised, and what the author
+    of the lesson wrote behind an ``assert`` for them to read; no more."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    if isinstance(problem, AssertionError) and problem.args and frames[-1].filename.endswith("-hidden>"):
+        return _error(
+            "HiddenTestFailed",
+            f"The check above passes, a test that it does not show does not: {str(problem.args[0])[:300]}.",
+        )
     if isinstance(problem, StudentError) and problem.failure.kind != "UnreadableAnswer":
         reason = f"On another input your code raised {problem}"
     else:
