@@ -1,6 +1,8 @@
 """Each rule of the sandbox: what is tried, and what it gets."""
 
+import contextlib
 import sys
+import threading
 import time
 
 import psutil
@@ -80,6 +82,39 @@ def test_a_hog_is_stopped_with_everything_it_started(what, code):
     while psutil.pid_exists(pid) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+# Every message is signed anew: one that came before is refused.
+FLOOD = """
+import hashlib, hmac, itertools, threading
+kernel = get_ipython().kernel
+about = kernel.session.msg("stream", {"name": "stdout", "text": "x"}, parent=kernel.get_parent())
+*_, header, parent, metadata, content = kernel.session.serialize(about)
+def flood():
+    for n in itertools.count():
+        sign = hmac.HMAC(kernel.session.key, digestmod=hashlib.sha256)
+        parts = header, parent, metadata, content[:-1] + b',"n":%d}' % n
+        for part in parts:
+            sign.update(part)
+        kernel.iopub_thread.socket.send_multipart([b"stream", b"<IDS|MSG>", sign.hexdigest().encode(), *parts])
+threading.Thread(target=flood, daemon=True).start()
+"""
+
+
+def test_a_flood_of_messages_does_not_stop_the_clock():
+    """However fast they come, a cell is answered for or given up in its time."""
+
+    def both(kernel):
+        with contextlib.suppress(KernelLost):
+            kernel.run_cell(FLOOD, 5)
+            kernel.run_cell("1 + 1", 5)
+        return True
+
+    with StudentKernel() as kernel:
+        watched = threading.Thread(target=both, args=(kernel,), daemon=True)
+        watched.start()
+        watched.join(60)
+        assert not watched.is_alive(), "it is still reading"
 
 
 def test_without_bubblewrap_nothing_runs_and_a_sentence_says_why(monkeypatch):

@@ -106,6 +106,12 @@ def counterexample(
                 f"the {which} tensor should have the axes ({', '.join(names.split())}).",
                 observed=f"its shape is {shape}",
             )
+    if sum(x.numel() for x in inputs) > 100_000 or max(max(x.shape, default=0) for x in inputs) > 1000:
+        stop(
+            "the inputs are larger than a counterexample has to be.",
+            observed=" and ".join(str(tuple(x.shape)) for x in inputs),
+            cause="A few numbers are enough to show a bug, and can be looked at.",
+        )
     named = {f"input {i}": x for i, x in enumerate(inputs)}
     good = observe.call(right, named, gradients=False)
     if good.failure:

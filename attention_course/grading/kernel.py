@@ -127,6 +127,8 @@ class StudentKernel:
                 raise KernelLost(f"it took longer than {seconds:.0f} seconds")
             if implementations is not None:
                 self._answer_questions(implementations)
+            else:
+                self._discard_questions()
             try:
                 message = self.client.get_shell_msg(timeout=0.02 if implementations is not None else 0.25)
             except queue.Empty:
@@ -134,16 +136,18 @@ class StudentKernel:
                     raise KernelLost("its kernel died") from None
                 self._drain(keep=True)
                 continue
-            if message["parent_header"].get("msg_id") == asked:
+            except Exception:  # no message of a kernel's: forged, and not well
+                continue
+            if _parent(message) == asked:
                 return message["content"]
 
     def _answer_questions(self, implementations: list[tuple[str, Callable]]) -> None:
         """A learner's test calls an implementation that only the examiner has: compute it, send the value back."""
         try:
             message = self.client.get_stdin_msg(timeout=0)
-        except queue.Empty:
+            prompt = str(message["content"].get("prompt", ""))
+        except Exception:  # there is none, or it is none
             return
-        prompt = str(message["content"].get("prompt", ""))
         failure, value, args = None, None, []
         try:
             question = protocol.decode(base64.b64decode(prompt.removeprefix(_ASK)).decode())
@@ -153,13 +157,23 @@ class StudentKernel:
             failure = {"kind": type(error).__name__, "message": str(error)[:500]}
         self.client.input(protocol.encode({"failure": failure, "value": value, "args": args}))
 
+    def _discard_questions(self) -> None:
+        """Nobody is asked anything now; what comes all the same must not heap up here."""
+        for _ in range(100):
+            try:
+                self.client.get_stdin_msg(timeout=0)
+            except queue.Empty:
+                return
+            except Exception:  # no message of a kernel's: forged, and not well
+                continue
+
     def _outputs(self, asked: str) -> list[dict[str, Any]]:
         outputs, size = [], 0
         for message in self._pending:
-            if message["parent_header"].get("msg_id") != asked:
+            if _parent(message) != asked:
                 continue
-            kind, content = message["header"]["msg_type"], message["content"]
-            if kind not in ("stream", "display_data", "execute_result", "error"):
+            kind, content = message.get("msg_type"), message.get("content")
+            if kind not in ("stream", "display_data", "execute_result", "error") or not isinstance(content, dict):
                 continue
             size += len(json.dumps(content, default=str))
             if size > MOST_OUTPUT:
@@ -169,23 +183,36 @@ class StudentKernel:
         return outputs
 
     def _drain(self, keep: bool = False) -> None:
-        """Take what the kernel has published off its socket, so that a flood never fills the memory here."""
+        """Take what the kernel has published off its socket, so that a flood never fills the memory here.
+
+        It returns after half a second at the latest: a flood never ends, and the clock of the cell has to be looked at.
+        """
         if not keep:
             self._pending: list[dict[str, Any]] = []
             self._size = 0
-        while True:
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
             try:
                 message = self.client.get_iopub_msg(timeout=0)
-            except (queue.Empty, ValueError):
+            except queue.Empty:
                 return
+            except Exception:  # no message of a kernel's: forged, and not well
+                continue
             self._size += len(str(message.get("content", "")))
             if self._size < 2 * MOST_OUTPUT or message.get("msg_type") == "status":
                 self._pending.append(message)
 
 
+def _parent(message: dict[str, Any]) -> str | None:
+    """Which request a message answers, if it says so."""
+    parent = message.get("parent_header")
+    return parent.get("msg_id") if isinstance(parent, dict) else None
+
+
 def _is_idle(message: dict[str, Any], asked: str) -> bool:
-    mine = message["parent_header"].get("msg_id") == asked
-    return mine and message["msg_type"] == "status" and message["content"].get("execution_state") == "idle"
+    content = message.get("content")
+    idle = isinstance(content, dict) and content.get("execution_state") == "idle"
+    return idle and message.get("msg_type") == "status" and _parent(message) == asked
 
 
 def _as_output(kind: str, content: dict[str, Any]) -> dict[str, Any]:

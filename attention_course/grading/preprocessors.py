@@ -56,7 +56,7 @@ def rebuild(master: NotebookNode, submission: NotebookNode, kept: dict[str, str]
         name = about.get("grade_id") if isinstance(about, dict) else None
         name = name if name in known else cell.get("id")
         source = cell.get("source", "")
-        source = source[:MOST_SOURCE] if isinstance(source, str) else ""
+        source = _clean(source[:MOST_SOURCE]) if isinstance(source, str) else ""
         if name in known:
             above = name
             theirs.setdefault(name, source)  # of a duplicated cell the first counts, as in the notebook's own order
@@ -75,6 +75,15 @@ def rebuild(master: NotebookNode, submission: NotebookNode, kept: dict[str, str]
             cells.append(new)
     rebuilt = nbformat.v4.new_notebook(cells=cells, metadata=json.loads(json.dumps(master.metadata)))
     return rebuilt
+
+
+def _clean(value: Any) -> Any:
+    """Texts without what no file can hold: half of a character, as ``"\\ud800"`` is."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_clean(k): _clean(v) for k, v in value.items()}
+    return [_clean(each) for each in value] if isinstance(value, list) else value
 
 
 def _source(cell: NotebookNode, about: dict[str, Any], theirs: dict[str, str], kept: dict[str, str]) -> str:
@@ -123,7 +132,7 @@ class Examine(NbGraderPreprocessor):
                 process.kill()
                 process.join()
             if result.exists():
-                return json.loads(result.read_text(encoding="utf-8"))
+                return _clean(json.loads(result.read_text(encoding="utf-8")))
             self.log.error("The examiner did not finish: %s", log.read_text(errors="replace")[-2000:] if log.exists() else "")
             reason = "The examiner did not finish; your instructor has its log."
             failed = {"output_type": "error", "ename": "NotExamined", "evalue": reason, "traceback": [reason]}

@@ -365,6 +365,8 @@ for _d in (3, 12, 48):
     _measured = float(score_variance(_d, 6000))
     assert abs(_measured / _d - 1) < 0.16, f"for d = {_d} the variance is about {_d}, not {_measured:.2f}"
 assert float(score_variance(5, 50)) != float(score_variance(5, 50))  # measured on fresh draws, not computed
+_few = torch.tensor([float(score_variance(16, 10)) for _ in range(40)]) / 16  # and of few draws, roughly
+assert 0.15 < _few.std() < 1.2
 ### END HIDDEN TESTS
 
 # %% [markdown]

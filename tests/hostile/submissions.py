@@ -770,6 +770,38 @@ def surrogates_in_a_string(nb):
 
 
 @breakage(*REST)
+def surrogates_in_an_exception(nb):
+    solve(nb)
+    in_dot_scores(nb, "raise ValueError('half a character: \\ud800')")
+
+
+@breakage(*ALL)
+def surrogates_in_the_source(nb):
+    solve(nb)
+    cell(nb, "dot_scores").source += "\n# half a character: @@HALF@@"
+
+
+@breakage(*ALL)
+def a_reply_with_a_bad_signature(nb):
+    solve(nb)
+    first(nb, """
+kernel = get_ipython().kernel
+who = kernel.get_parent()["header"]["session"].encode()
+kernel.shell_stream.socket.send_multipart([who, b"<IDS|MSG>", b"bad", b"{}", b"{}", b"{}", b"{}"])""")  # fmt: skip
+
+
+@breakage(*ALL)
+def a_message_whose_parent_is_a_list(nb):
+    solve(nb)
+    first(nb, """
+kernel = get_ipython().kernel
+parts = kernel.session.serialize(kernel.session.msg("stream", {"name": "stdout", "text": "x"}))
+parts[3] = b"[]"
+parts[1] = kernel.session.sign(parts[2:6])
+kernel.iopub_thread.socket.send_multipart([b"stream", *parts])""")  # fmt: skip
+
+
+@breakage(*REST)
 def exception_that_explodes(nb):
     solve(nb)
     in_dot_scores(nb, "raise Boom()", "class Boom(Exception):\n    def __str__(self): raise RuntimeError('again')")

@@ -48,7 +48,7 @@ class Class:
             submission.edit(notebook)
             text = submission.raw(notebook) if submission.raw else None
             if text is None:
-                text = nbformat.writes(notebook).replace("@@PORT@@", str(port)).encode()
+                text = nbformat.writes(notebook).replace("@@PORT@@", str(port)).replace("@@HALF@@", "\\ud800").encode()
             target = root / "grading" / "submitted" / submission.name / LESSON.name / f"{LESSON.name}.ipynb"
             target.parent.mkdir(parents=True)
             target.write_bytes(text)
