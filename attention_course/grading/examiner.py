@@ -65,8 +65,7 @@ class Proxy(observe.Remote):
     def _run_test(self, implementations: Sequence[tuple[str, Callable]], seconds: float | None) -> dict[str, Any]:
         """Nameless and in an order drawn afresh, so that a test has nothing to go by but what it is handed."""
         drawn = random.SystemRandom().sample(list(implementations), len(implementations))
-        request = {"implementations": drawn, "count": len(drawn), "seconds": seconds}
-        answer = self._link.send("run_test", self._target, **request)
+        answer = self._link.send("run_test", self._target, drawn, count=len(drawn), seconds=seconds)
         return {name: _failure(answer[str(number)]) for number, (name, _) in enumerate(drawn)}
 
 
@@ -76,8 +75,14 @@ class Link:
     def __init__(self, kernel: StudentKernel, seconds: float):
         self.kernel, self.seconds = kernel, seconds
 
-    def send(self, operation: str, target: dict[str, Any], **arguments: Any) -> Any:
-        implementations = arguments.pop("implementations", None)
+    def send(
+        self,
+        operation: str,
+        target: dict[str, Any],
+        implementations: list[tuple[str, Callable]] | None = None,
+        **arguments: Any,
+    ) -> Any:
+        """Ask the kernel for ``operation`` on ``target``. ``implementations`` stay here; it may ask back for their values."""
         request = {"operation": operation, "target": target} | arguments
         try:
             text = self.kernel.ask(request, self.seconds, implementations)

@@ -3,14 +3,13 @@
 Handing a function to the fork makes it import that function's module, so this one imports nothing that is slow.
 """
 
-import contextlib
 import multiprocessing
 import multiprocessing.process
 import os
 import resource
 import tempfile
 import traceback
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 MOST_MEMORY = 8 * 2**30  # bytes of address space: what a student hands over must not fill the grader's machine
@@ -32,7 +31,7 @@ def _examine(job: str, result: str, log: str) -> None:
     with Path(log).open("w", encoding="utf-8") as file, redirect_stdout(file), redirect_stderr(file):
         os.environ |= {"ATTENTION_DEVICE": "cpu", "ATTENTION_GRADING": "1"}
         tempfile.tempdir = str(Path(job).parent)  # which goes when the examiner is done, or killed
-        with contextlib.suppress(ValueError, OSError):  # a system without such a limit
+        with suppress(ValueError, OSError):  # a system without such a limit
             _, hard = resource.getrlimit(resource.RLIMIT_AS)
             resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, hard))  # the student's kernel has a limit of its own
         from .examiner import examine
