@@ -96,7 +96,7 @@ def test_a_learners_work_in_course_is_never_overwritten(tmp_path):
 SCRIPT = """# %% [markdown]
 # # 01 · Broken
 
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false}
+# %% given="setup"
 import sys
 
 # %%

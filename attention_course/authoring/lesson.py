@@ -59,6 +59,7 @@ class Lesson:
         notebook = jupytext.read(self.source, fmt="py:percent")
         taken: set[str] = set()
         for place, cell in enumerate(notebook.cells):
+            mark(cell)
             cell.id = cell_id(cell, self.number, place)
             if cell.id in taken:
                 raise LessonError(f"{self.source}: two cells have the grade_id {cell.id!r}.")
@@ -146,6 +147,31 @@ def implementations(number: str, exercise: str) -> tuple[dict[str, Callable], di
         raise LessonError(f"There is no lesson {number} under {course_root() / 'solutions'}.")
     right = {x.name: x.implementation for x in lesson.alternatives if x.exercise == exercise}
     return right, {x.gives: x.implementation for x in lesson.mistakes if x.exercise == exercise}
+
+
+def mark(cell: NotebookNode) -> None:
+    """Turn the short header of a cell in a lesson's text into the metadata that nbgrader, JupyterLab and Colab read.
+
+    ``exercise="NAME"`` is a cell that the learner fills in, ``test="NAME" points=N`` the graded cell below it, and
+    ``given="NAME"`` a locked one that both use. A cell whose first line is ``# @title ...`` only draws, and is folded.
+    """
+    about = cell.metadata
+    if exercise := about.pop("exercise", None):
+        about["nbgrader"] = _nbgrader(exercise, solution=True)
+    elif test := about.pop("test", None):
+        about["nbgrader"] = _nbgrader(f"test-{test}", grade=True, locked=True, points=about.pop("points"))
+    elif given := about.pop("given", None):
+        about["nbgrader"] = _nbgrader(given, locked=True)
+    if cell.cell_type == "code" and cell.source.startswith("# @title "):
+        about["cellView"] = "form"  # Colab
+        about["jupyter"] = {"source_hidden": True}  # JupyterLab
+
+
+def _nbgrader(
+    name: str, *, solution: bool = False, grade: bool = False, locked: bool = False, **more: int
+) -> dict[str, Any]:
+    about = {"grade_id": name, "solution": solution, "grade": grade, "locked": locked} | more
+    return about | {"cell_type": "code", "schema_version": 3, "task": False}
 
 
 def cell_id(cell: NotebookNode, number: str, place: int) -> str:

@@ -28,7 +28,7 @@
 # Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution;
 # it tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="setup"
 import subprocess
 import sys
 
@@ -129,7 +129,7 @@ plots.lines(
 # ### Exercise 1.1: the weighted context
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "weighted_context", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="weighted_context"
 def weighted_context(weights: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """Average the values with the weights of each query.
 
@@ -166,7 +166,7 @@ def weighted_context(weights: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-weighted_context", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="weighted_context" points=1
 check.exercise("weighted_context", weighted_context)
 ### BEGIN HIDDEN TESTS
 _w = torch.softmax(torch.randn(3, 2, 4), dim=-1)
@@ -207,7 +207,7 @@ assert all(g is not None for g in check.gradients(weighted_context, _w, _v))
 # ### Exercise 1.2: dot-product scores
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "dot_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="dot_scores"
 def dot_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
     """Score every query against every key by their dot product.
 
@@ -244,7 +244,7 @@ def dot_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-dot_scores", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="dot_scores" points=1
 check.exercise("dot_scores", dot_scores)
 ### BEGIN HIDDEN TESTS
 _q, _k = torch.randn(2, 3, 4), torch.randn(2, 5, 4)
@@ -261,7 +261,7 @@ assert all(g is not None for g in check.gradients(dot_scores, _q, _k))
 # Six tokens will go with us through the lesson: **The cat sat on the mat**. Give each of them six features, written by hand, so
 # that you can follow every number.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "tokens", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="tokens"
 tokens = ["The", "cat", "sat", "on", "the", "mat"]
 features = ["thing", "alive", "action", "relation", "pointer", "surface"]
 sentence = torch.tensor(
@@ -320,7 +320,7 @@ for d in (2, 8, 32, 128, 512):
 # ### Exercise 1.3: the variance of a score
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "score_variance", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="score_variance"
 def score_variance(d: int, n: int) -> float:
     """Measure the variance of the dot product of a random query and a random key.
 
@@ -358,7 +358,7 @@ def score_variance(d: int, n: int) -> float:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-score_variance", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="score_variance" points=1
 check.exercise("score_variance", score_variance)
 ### BEGIN HIDDEN TESTS
 for _d in (3, 12, 48):
@@ -383,7 +383,7 @@ assert 0.15 < _few.std() < 1.2
 # ### Exercise 1.4: scaled dot-product scores
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "scaled_dot_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="scaled_dot_scores"
 def scaled_dot_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
     """Score every query against every key by their dot product, divided by the square root of their length.
 
@@ -420,7 +420,7 @@ def scaled_dot_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-scaled_dot_scores", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="scaled_dot_scores" points=1
 check.exercise("scaled_dot_scores", scaled_dot_scores)
 ### BEGIN HIDDEN TESTS
 _q, _k = torch.randn(2, 3, 7), torch.randn(2, 5, 7)
@@ -520,7 +520,7 @@ plots.interactive(weights_at, name="length d", options=[2, 4, 8, 16, 32, 64, 128
 # ### Exercise 1.5: bilinear scores
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "bilinear_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="bilinear_scores"
 def bilinear_scores(q: torch.Tensor, k: torch.Tensor, W: torch.Tensor) -> torch.Tensor:
     """Score every query against every key through a matrix.
 
@@ -558,7 +558,7 @@ def bilinear_scores(q: torch.Tensor, k: torch.Tensor, W: torch.Tensor) -> torch.
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-bilinear_scores", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="bilinear_scores" points=1
 check.exercise("bilinear_scores", bilinear_scores)
 ### BEGIN HIDDEN TESTS
 _q, _k, _W = torch.randn(2, 3, 4), torch.randn(2, 5, 6), torch.randn(4, 6)
@@ -589,7 +589,7 @@ assert all(g is not None for g in check.gradients(bilinear_scores, _q, _k, _W))
 # ### Exercise 1.6: additive scores
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "additive_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="additive_scores"
 def additive_scores(
     q: torch.Tensor, k: torch.Tensor, W_q: torch.Tensor, W_k: torch.Tensor, w: torch.Tensor
 ) -> torch.Tensor:
@@ -632,7 +632,7 @@ def additive_scores(
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-additive_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="additive_scores" points=2
 check.exercise("additive_scores", additive_scores)
 ### BEGIN HIDDEN TESTS
 _q, _k = torch.randn(2, 3, 4), torch.randn(2, 5, 6)
@@ -694,7 +694,7 @@ plots.lines(
 # ### Exercise 1.7: the layer
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "SelfAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="SelfAttention"
 class SelfAttention(nn.Module):
     """Scaled dot-product self-attention with one head.
 
@@ -747,7 +747,7 @@ class SelfAttention(nn.Module):
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-SelfAttention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% test="SelfAttention" points=3
 check.exercise("SelfAttention", SelfAttention)
 ### BEGIN HIDDEN TESTS
 _layer = SelfAttention(5, 3, 4)
@@ -811,7 +811,7 @@ plots.heatmap(
 # ### Exercise 1.8: scaled scores in NumPy
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "numpy_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="numpy_scores"
 def numpy_scores(q: np.ndarray, k: np.ndarray) -> np.ndarray:
     """Scaled dot-product scores of one sentence, in NumPy.
 
@@ -850,7 +850,7 @@ def numpy_scores(q: np.ndarray, k: np.ndarray) -> np.ndarray:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-numpy_scores", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="numpy_scores" points=1
 check.exercise("numpy_scores", numpy_scores)
 ### BEGIN HIDDEN TESTS
 _rng = np.random.default_rng()
@@ -874,7 +874,7 @@ print("NumPy and PyTorch agree to 1e-6:", bool(np.abs(slow - fast).max() < 1e-6)
 # compared it with a library, and it agreed. It is still wrong.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "published", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="published"
 def published_weights(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
     """Attention weights. q: (B, Tq, d), k: (B, Tk, d); returns (B, Tq, Tk), rows that sum to 1."""
     scores = torch.einsum("bqd,bkd->bqk", q, k) / math.sqrt(k.shape[1])
@@ -897,7 +897,7 @@ print("agrees on 4 tokens of 4 numbers:", torch.allclose(published_weights(q, k)
 # ### Exercise 1.9: a counterexample
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "counterexample", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="counterexample"
 def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
     """Return q: (B, Tq, d) and k: (B, Tk, d) for which published_weights is wrong."""
     # TODO: choose shapes for which the bug matters, and return two tensors
@@ -925,7 +925,7 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-counterexample", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="counterexample" points=1
 check.counterexample(
     "counterexample",
     counterexample,
@@ -944,7 +944,7 @@ assert (_right - published_weights(_q, _k)).abs().max().item() > 1e-3
 # ### Exercise 1.10: the repair
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "repaired_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="repaired_weights"
 def repaired_weights(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
     """Attention weights, repaired. q: (B, Tq, d), k: (B, Tk, d); returns (B, Tq, Tk), rows that sum to 1."""
     # TODO: copy the two lines of published_weights and mend what is wrong
@@ -971,7 +971,7 @@ def repaired_weights(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-repaired_weights", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="repaired_weights" points=1
 check.exercise("repaired_weights", repaired_weights)
 ### BEGIN HIDDEN TESTS
 for _shape_q, _shape_k in (((2, 3, 4), (2, 5, 4)), ((1, 2, 9), (1, 3, 9)), ((3, 4, 1), (3, 6, 1))):

@@ -28,7 +28,7 @@
 # Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution; it
 # tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="setup"
 import subprocess
 import sys
 
@@ -69,7 +69,7 @@ check.start("02")
 #
 # This is the **softmax**.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "tokens", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="tokens"
 tokens = ["The", "cat", "sat", "on", "the", "mat"]
 scores = torch.tensor([0.0, 3.0, 0.0, 1.0, 0.0, 2.0], device=where)  # (6,): what "sat" gives to each token
 
@@ -131,7 +131,7 @@ for constant in (0, 80, 100, -110):
 # as a referee in exercise 2.6.)
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="softmax"
 def softmax(x: torch.Tensor, dim: int) -> torch.Tensor:
     """Turn scores into weights along one axis, for scores of any size.
 
@@ -169,7 +169,7 @@ def softmax(x: torch.Tensor, dim: int) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-softmax", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="softmax" points=2
 check.exercise("softmax", softmax)
 ### BEGIN HIDDEN TESTS
 _x = 3 * torch.randn(2, 3, 4, 5)
@@ -262,7 +262,7 @@ print("logarithm", torch.log(softmax(apart, 0)).tolist())
 # ### Exercise 2.2: log-softmax
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "log_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="log_softmax"
 def log_softmax(x: torch.Tensor, dim: int) -> torch.Tensor:
     """The natural logarithm of softmax(x, dim), computed without forming the weights.
 
@@ -301,7 +301,7 @@ def log_softmax(x: torch.Tensor, dim: int) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-log_softmax", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="log_softmax" points=1
 check.exercise("log_softmax", log_softmax)
 ### BEGIN HIDDEN TESTS
 _x = 3 * torch.randn(2, 3, 4, 5)
@@ -375,7 +375,7 @@ plots.lines(
 # ### Exercise 2.3: softmax with temperature
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "softmax_with_temperature", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="softmax_with_temperature"
 def softmax_with_temperature(x: torch.Tensor, temperature: float, dim: int) -> torch.Tensor:
     """Softmax of scores divided by a temperature.
 
@@ -413,7 +413,7 @@ def softmax_with_temperature(x: torch.Tensor, temperature: float, dim: int) -> t
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-softmax_with_temperature", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="softmax_with_temperature" points=1
 check.exercise("softmax_with_temperature", softmax_with_temperature)
 ### BEGIN HIDDEN TESTS
 _x = torch.randn(2, 3, 4, 5)
@@ -482,7 +482,7 @@ plots.heatmap(
 # The weights are called `p` here, because in other places softmax makes probabilities.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "softmax_jvp", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="softmax_jvp"
 def softmax_jvp(p: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
     """Multiply the Jacobian of softmax along the last axis with a vector, without building the matrix.
 
@@ -519,7 +519,7 @@ def softmax_jvp(p: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-softmax_jvp", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="softmax_jvp" points=2
 check.exercise("softmax_jvp", softmax_jvp)
 ### BEGIN HIDDEN TESTS
 _s = torch.randn(2, 3, 5, dtype=torch.float64, requires_grad=True)
@@ -676,7 +676,7 @@ for d in (4, 64, 1024):
 # ### Exercise 2.5: online softmax
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "online_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="online_softmax"
 def online_softmax(chunks: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Softmax over the last axis of scores that arrive in chunks, with a running maximum and denominator.
 
@@ -728,7 +728,7 @@ def online_softmax(chunks: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tens
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-online_softmax", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% test="online_softmax" points=3
 check.exercise("online_softmax", online_softmax)
 ### BEGIN HIDDEN TESTS
 _x = 3 * torch.randn(2, 3, 12)
@@ -808,7 +808,7 @@ plots.panels(
 # Three wrong implementations to practise on, and one more that is right:
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "wrong_ones", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="wrong_ones"
 def overflows(x: torch.Tensor, dim: int) -> torch.Tensor:
     """Right for small scores."""
     return torch.exp(x) / torch.exp(torch.logsumexp(x, dim, keepdim=True))
@@ -840,7 +840,7 @@ right_ones = {"torch.softmax": torch.softmax, "by_the_logarithm": by_the_logarit
 # least one of the five promises.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "test_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="test_softmax"
 def test_softmax(implementation) -> None:
     """Raise an AssertionError if the implementation is not a right softmax; return None if it is.
 
@@ -880,10 +880,10 @@ def test_softmax(implementation) -> None:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_softmax", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="test_softmax" points=1
 check.test_of("test_softmax", test_softmax, right=right_ones, wrong=wrong_ones)
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_softmax-half", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="test_softmax-half" points=1
 # Judged when it is graded: your test accepts four right implementations and rejects half of 15 wrong ones.
 check.test_of(
     "test_softmax",
@@ -902,7 +902,7 @@ assert not _refused, f"it refuses {len(_refused)} of {len(_right)} right impleme
 assert len(_caught) * 2 >= len(_wrong), f"it rejects {len(_caught)} of {len(_wrong)} wrong implementations"
 ### END HIDDEN TESTS
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_softmax-all", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="test_softmax-all" points=1
 # Judged when it is graded: your test accepts four right implementations and rejects all of 15 wrong ones.
 check.test_of(
     "test_softmax",
@@ -930,7 +930,7 @@ assert len(_caught) == len(_wrong), f"it rejects {len(_caught)} of {len(_wrong)}
 # agreed to six digits.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "published", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="published"
 def published_attention(scores: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """Weighted average of the values. scores: (B, Tq, Tk), v: (B, Tk, d_v); returns (B, Tq, d_v)."""
     powers = torch.exp(scores - scores.max())  # (B, Tq, Tk)
@@ -948,7 +948,7 @@ print("agrees on random scores:", torch.allclose(published_attention(s, v), soft
 # ### Exercise 2.7: a counterexample
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "counterexample", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="counterexample"
 def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
     """Return scores: (B, Tq, Tk) and v: (B, Tk, d_v) for which published_attention is wrong."""
     # TODO: choose finite scores on which the line with the maximum goes wrong, values that fit, and return both
@@ -978,7 +978,7 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-counterexample", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="counterexample" points=1
 check.counterexample(
     "counterexample",
     counterexample,
@@ -997,7 +997,7 @@ assert not torch.allclose(published_attention(_scores, _v), _right, rtol=1e-3, a
 # ### Exercise 2.8: the repair
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "repaired_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="repaired_attention"
 def repaired_attention(scores: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """Weighted average of the values, repaired. scores: (B, Tq, Tk), v: (B, Tk, d_v); returns (B, Tq, d_v)."""
     # TODO: copy the two lines of published_attention and mend what is wrong
@@ -1024,7 +1024,7 @@ def repaired_attention(scores: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-repaired_attention", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="repaired_attention" points=1
 check.exercise("repaired_attention", repaired_attention)
 ### BEGIN HIDDEN TESTS
 _v = torch.randn(2, 4, 5)

@@ -29,7 +29,7 @@
 # Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution; it
 # tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="setup"
 import subprocess
 import sys
 
@@ -72,7 +72,7 @@ check.start("03")
 # Here are the six tokens and their features again. Every pair in `asks` is one question: a token with the first feature looks for
 # tokens with the second.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "tokens", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="tokens"
 tokens = ["The", "cat", "sat", "on", "the", "mat"]
 features = ["thing", "alive", "action", "relation", "pointer", "surface"]
 sentence = torch.tensor(
@@ -139,7 +139,7 @@ plots.heatmap(
 # whatever we build below has to give the same. As in PyTorch's own layer, the four projections have a bias here.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "numpy_multi_head", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="numpy_multi_head"
 def numpy_multi_head(x: np.ndarray, state: dict[str, np.ndarray], num_heads: int) -> tuple[np.ndarray, np.ndarray]:
     """Multi-head self-attention of one sentence, one head after the other.
 
@@ -169,7 +169,7 @@ def numpy_multi_head(x: np.ndarray, state: dict[str, np.ndarray], num_heads: int
 # *surface, relation, pointer*; `W_o` puts each back into its own column. (The strength is lower by a factor of
 # $\sqrt 2$, because the divisor is too: a match still scores 3.)
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "by_hand", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="by_hand"
 carried = ["alive", "action", "thing", "surface", "relation", "pointer"]  # head 1 carries the first three
 W_q, W_k = asking(strength=3 * math.sqrt(3))
 W_v = torch.stack([torch.eye(6, device=where)[features.index(name)] for name in carried])
@@ -210,7 +210,7 @@ print(f"head 2: sat gives cat {weights[1, 2, 1]:.2f}, mat {weights[1, 2, 5]:.2f}
 # ### Exercise 3.1: split
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "split_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="split_heads"
 def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
     """Give every head its share of every token.
 
@@ -249,7 +249,7 @@ def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-split_heads", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="split_heads" points=1
 check.exercise("split_heads", split_heads)
 ### BEGIN HIDDEN TESTS
 for _heads in (1, 2, 3, 4, 6, 12):
@@ -274,7 +274,7 @@ assert all(g is not None for g in check.gradients(split_heads, _x, 5))
 # ### Exercise 3.2: merge
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "merge_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="merge_heads"
 def merge_heads(x: torch.Tensor) -> torch.Tensor:
     """Put the heads' numbers next to each other again: the way back from split_heads.
 
@@ -312,7 +312,7 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-merge_heads", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="merge_heads" points=1
 check.exercise("merge_heads", merge_heads)
 ### BEGIN HIDDEN TESTS
 for _shape in ((2, 3, 5, 4), (1, 7, 2, 3), (3, 1, 4, 6), (2, 5, 1, 3)):
@@ -332,7 +332,7 @@ assert all(g is not None for g in check.gradients(merge_heads, _x))
 # Now watch a tensor move. Take the first three tokens with six numbers each, and colour every number by where it comes from: brown
 # for the first half of its token, blue for the second, and the darker the later the token.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "coloured", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="coloured"
 shade = torch.tensor([[1.0], [2.0], [3.0]], device=where)
 coloured = torch.cat([shade.expand(3, 3), -shade.expand(3, 3)], dim=1)[None]  # (1, 3, 6)
 
@@ -449,7 +449,7 @@ plots.interactive(draw_step, name="step", options=list(steps)[:4], still=draw_tw
 # ### Exercise 3.3: scaled dot-product attention
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "scaled_dot_product_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="scaled_dot_product_attention"
 def scaled_dot_product_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -504,7 +504,7 @@ def scaled_dot_product_attention(
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-scaled_dot_product_attention", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="scaled_dot_product_attention" points=2
 check.exercise("scaled_dot_product_attention", scaled_dot_product_attention)
 ### BEGIN HIDDEN TESTS
 _q, _k, _v = torch.randn(2, 3, 4, 6), torch.randn(2, 3, 5, 6), torch.randn(2, 3, 5, 7)
@@ -538,7 +538,7 @@ torch.testing.assert_close(_far, F.scaled_dot_product_attention(200 * _q, _k, _v
 # value is 64 ones. Each query has one weight, a 1. With $p = 0.5$ it is dropped or doubled, so the context of a query is 64 zeros or
 # 64 twos.
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-scaled_dot_product_attention-dropout", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="scaled_dot_product_attention-dropout" points=1
 with contextlib.redirect_stdout(None):  # the check above once more; what it shows need not be read twice
     check.exercise("scaled_dot_product_attention", scaled_dot_product_attention)
 _title = "scaled_dot_product_attention with dropout (exercise 3.3)"
@@ -610,7 +610,7 @@ for name, kept in (("no mask", None), ("a mask", mask)):
 # ### Exercise 3.4: multi-head attention
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "MultiHeadAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="MultiHeadAttention"
 class MultiHeadAttention(nn.Module):
     """Multi-head attention with four projections.
 
@@ -675,7 +675,7 @@ class MultiHeadAttention(nn.Module):
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-MultiHeadAttention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% test="MultiHeadAttention" points=3
 check.exercise("MultiHeadAttention", MultiHeadAttention)
 ### BEGIN HIDDEN TESTS
 _layer = MultiHeadAttention(20, 4).eval()
@@ -713,7 +713,7 @@ assert check.parameters(_layer) == {n: tuple(t.shape) for n, t in _state.items()
 # but the bias of `W_o` may come out. With `dropout=0.5` and a sentence of one token, each head has a single weight: all numbers of the
 # head are lost, or all are doubled.
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-MultiHeadAttention-training", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="MultiHeadAttention-training" points=1
 with contextlib.redirect_stdout(None):  # the check above once more; what it shows need not be read twice
     check.exercise("MultiHeadAttention", MultiHeadAttention)
 _layer = MultiHeadAttention(4, 2, dropout=1.0)  # a new layer is in training
@@ -822,14 +822,14 @@ print("sat receives", ", ".join(f"{name} {amount:.2f}" for name, amount in recei
 # A `state_dict` is a dictionary from names to tensors. Take yours apart and make PyTorch's four tensors of it, in the order of this
 # tuple, so that `dict(zip(torch_names, ...))` gives them their names.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "torch_names", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="torch_names"
 torch_names = ("in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias")
 
 # %% [markdown]
 # ### Exercise 3.5: copy to PyTorch
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "copy_to_torch", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="copy_to_torch"
 def copy_to_torch(
     state: dict[str, torch.Tensor],
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -874,7 +874,7 @@ def copy_to_torch(
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-copy_to_torch", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="copy_to_torch" points=2
 check.exercise("copy_to_torch", copy_to_torch)
 ### BEGIN HIDDEN TESTS
 for _d, _heads in ((6, 2), (15, 5), (8, 1)):
@@ -917,7 +917,7 @@ print("output ", tuple(output.shape), "agrees to 1e-6:", (output - library_outpu
 # ### Exercise 3.6: count the parameters
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "count_parameters", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="count_parameters"
 def count_parameters(d_model: int, num_heads: int, bias: bool = True) -> int:
     """How many parameters does multi-head attention have?
 
@@ -954,7 +954,7 @@ def count_parameters(d_model: int, num_heads: int, bias: bool = True) -> int:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-count_parameters", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="count_parameters" points=1
 check.exercise("count_parameters", count_parameters)
 ### BEGIN HIDDEN TESTS
 for _d, _heads in ((5, 5), (9, 3), (14, 2), (32, 8), (21, 1)):
@@ -1013,7 +1013,7 @@ plots.panels(
 # ### Exercise 3.7: switch off each head
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "head_ablation", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="head_ablation"
 def head_ablation(heads: torch.Tensor, W_o: torch.Tensor) -> torch.Tensor:
     """How far does each token's output move when one head is switched off?
 
@@ -1060,7 +1060,7 @@ def head_ablation(heads: torch.Tensor, W_o: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-head_ablation", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="head_ablation" points=2
 check.exercise("head_ablation", head_ablation)
 ### BEGIN HIDDEN TESTS
 for _B, _H, _T, _d in ((2, 3, 4, 5), (1, 5, 2, 3), (3, 2, 6, 1)):
@@ -1106,7 +1106,7 @@ plots.heatmap(
 # gives back exactly what was split. With one head it agrees with the library.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "published", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="published"
 def published_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, num_heads: int = 2) -> torch.Tensor:
     """Attention with several heads. q: (B, Tq, d_model), k and v: (B, Tk, d_model); returns (B, Tq, d_model)."""
     B, Tq, d_model = q.shape
@@ -1139,7 +1139,7 @@ print("one head agrees:", torch.allclose(*one_head, atol=1e-5))
 # ### Exercise 3.8: a counterexample
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "counterexample", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="counterexample"
 def counterexample() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return q: (B, Tq, d_model), k and v: (B, Tk, d_model) for which published_attention with 2 heads is wrong."""
     # TODO: choose shapes and numbers for which the bug matters, and return three tensors
@@ -1169,7 +1169,7 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-counterexample", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="counterexample" points=1
 check.counterexample(
     "counterexample",
     counterexample,
@@ -1189,7 +1189,7 @@ assert not torch.allclose(published_attention(_q, _k, _v), _right, rtol=1e-3, at
 # ### Exercise 3.9: the repair
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "repaired_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="repaired_attention"
 def repaired_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, num_heads: int = 2) -> torch.Tensor:
     """Attention with several heads, repaired. q: (B, Tq, d_model), k, v: (B, Tk, d_model); returns (B, Tq, d_model)."""
     # TODO: copy the five lines of published_attention and mend what is wrong, on the way in and on the way out
@@ -1220,7 +1220,7 @@ def repaired_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, num_he
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-repaired_attention", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="repaired_attention" points=1
 check.exercise("repaired_attention", repaired_attention)
 ### BEGIN HIDDEN TESTS
 for _B, _Tq, _Tk, _d_model, _heads in ((2, 3, 5, 8, 2), (1, 4, 4, 9, 3), (3, 6, 2, 10, 5), (2, 5, 3, 4, 1)):

@@ -28,7 +28,7 @@
 # Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution; it
 # tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="setup"
 import subprocess
 import sys
 
@@ -57,7 +57,7 @@ check.start("04")
 # The same six words, and a different world. Does the layer of lesson 01 notice? Here it is again, with the sentence's features and the two
 # matrices that were set by hand: an action asks for something alive, a relation for a surface, a pointer for a thing, a thing for an action.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "tokens", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="tokens"
 tokens = ["The", "cat", "sat", "on", "the", "mat"]
 features = ["thing", "alive", "action", "relation", "pointer", "surface"]
 sentence = torch.tensor(
@@ -131,7 +131,7 @@ print(
 # Four models to measure:
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "models", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="models"
 def each_alone(x: torch.Tensor) -> torch.Tensor:
     """Treats every token alone. x: (B, T, d); returns (B, T, d)."""
     return torch.tanh(x)
@@ -161,7 +161,7 @@ models = {
 # The first line of the body is there already: a model may be given as a function, or by its name in `models`.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "equivariance_gap", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="equivariance_gap"
 def equivariance_gap(model, x: torch.Tensor, order: torch.Tensor) -> float:
     """How much does it matter whether tokens are shuffled before or after a model?
 
@@ -203,7 +203,7 @@ def equivariance_gap(model, x: torch.Tensor, order: torch.Tensor) -> float:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-equivariance_gap", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="equivariance_gap" points=2
 check.exercise("equivariance_gap", equivariance_gap)
 ### BEGIN HIDDEN TESTS
 _x, _order = torch.randn(3, 7, 6), torch.randperm(7)
@@ -263,7 +263,7 @@ for name in models:
 # Nothing is passed in whose device you could follow, so make the table on the lesson's own device, `where`.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "sinusoidal", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="sinusoidal"
 def sinusoidal(T: int, d: int) -> torch.Tensor:
     """The sinusoidal encoding of the places 0, 1, ..., T - 1.
 
@@ -307,7 +307,7 @@ def sinusoidal(T: int, d: int) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-sinusoidal", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% test="sinusoidal" points=3
 check.exercise("sinusoidal", sinusoidal)
 ### BEGIN HIDDEN TESTS
 for _T, _d in ((9, 6), (5, 7), (1, 4), (12, 1), (40, 30), (3, 11)):
@@ -454,7 +454,7 @@ plots.interactive(at_dimension, name="dimensions d", options=[2, 4, 8, 16, 32, 6
 # ### Exercise 4.3: the shift matrix
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "shift_matrix", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="shift_matrix"
 def shift_matrix(n: int, d: int) -> torch.Tensor:
     """The matrix M with PE[p + n] = M PE[p] for every place p.
 
@@ -497,7 +497,7 @@ def shift_matrix(n: int, d: int) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-shift_matrix", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="shift_matrix" points=2
 check.exercise("shift_matrix", shift_matrix)
 ### BEGIN HIDDEN TESTS
 for _d in (2, 6, 10):
@@ -552,7 +552,7 @@ print("the strongest place for places 0 to 9:", (asked @ table.T).argmax(dim=1).
 # ### Exercise 4.4: add them
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "add_positions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="add_positions"
 def add_positions(x: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
     """Add to every token the row of the table that belongs to its place.
 
@@ -589,7 +589,7 @@ def add_positions(x: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-add_positions", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="add_positions" points=1
 check.exercise("add_positions", add_positions)
 ### BEGIN HIDDEN TESTS
 for _B, _T, _d, _most in ((2, 5, 3, 8), (1, 4, 6, 4), (4, 2, 7, 9), (3, 1, 5, 2)):
@@ -672,7 +672,7 @@ print("sat gets the same context in both:", torch.allclose(here, there, atol=1e-
 # ### Exercise 4.5: learned positions
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "LearnedPositions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="LearnedPositions"
 class LearnedPositions(nn.Module):
     """Adds a learned vector to every token, one for each place.
 
@@ -723,7 +723,7 @@ class LearnedPositions(nn.Module):
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-LearnedPositions", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="LearnedPositions" points=2
 check.exercise("LearnedPositions", LearnedPositions)
 ### BEGIN HIDDEN TESTS
 _layer = LearnedPositions(7, 5)
@@ -778,7 +778,7 @@ assert _refused, "a sentence of 8 tokens fits a table of 7 places"
 # The places are passed in, because a sentence does not always begin at 0 (when a model writes word by word, it asks for one place at a time). There may be any axes in front: `x` is `(T, d)`, `(B, T, d)` or `(B, H, T, d)`.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "rope", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="rope"
 def rope(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     """Turn every pair of entries by the place of its token: rotary position embedding (Su et al., 2021).
 
@@ -823,7 +823,7 @@ def rope(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-rope", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% test="rope" points=3
 check.exercise("rope", rope)
 ### BEGIN HIDDEN TESTS
 _q, _k = torch.randn(2, 3, 5, 8, dtype=torch.float64), torch.randn(2, 3, 7, 8, dtype=torch.float64)
@@ -1020,7 +1020,7 @@ plots.lines(
 # a second implementation. They looked at larger tables: all rows differ, all entries lie between −1 and 1, all rows have length $\sqrt{d/2}$, and there is even a shift matrix. It is still wrong.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "published", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="published"
 def published_positions(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     """Add sinusoidal positions. x: (B, T, d) with d even, positions: (T,); returns (B, T, d)."""
     i = torch.arange(0, x.shape[-1], 2, device=x.device)
@@ -1049,7 +1049,7 @@ print("agrees for tokens of two numbers:", same)
 # ### Exercise 4.7: a counterexample
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "counterexample", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="counterexample"
 def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
     """Return x: (B, T, d) with d even and positions: (T,) for which published_positions is wrong."""
     # TODO: choose how many numbers a token has, and the places, so that the bug shows; return two tensors
@@ -1077,7 +1077,7 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-counterexample", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="counterexample" points=1
 check.counterexample(
     "counterexample",
     counterexample,
@@ -1097,7 +1097,7 @@ assert not torch.allclose(published_positions(_x, _positions), _right, rtol=1e-3
 # ### Exercise 4.8: the repair
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "repaired_positions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="repaired_positions"
 def repaired_positions(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     """Add sinusoidal positions, repaired. x: (B, T, d) with d even, positions: (T,); returns (B, T, d)."""
     # TODO: copy the three lines of published_positions and mend what is wrong
@@ -1125,7 +1125,7 @@ def repaired_positions(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-repaired_positions", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="repaired_positions" points=1
 check.exercise("repaired_positions", repaired_positions)
 ### BEGIN HIDDEN TESTS
 for _B, _T, _d in ((2, 3, 4), (1, 5, 8), (3, 4, 30), (2, 6, 2)):

@@ -28,7 +28,7 @@
 # Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution; it
 # tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="setup"
 import subprocess
 import sys
 
@@ -59,7 +59,7 @@ check.start("05")
 # lesson 01 ended with: 3 where a token finds what it looks for, 0 everywhere else. "sat" looks for "cat". There is one head,
 # at axis 1 as in lesson 03, so scores have the axes $(B, H, T_q, T_k)$.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "tokens", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="tokens"
 tokens = ["The", "cat", "sat", "on", "the", "mat"]
 short = ["The", "cat", "sat", "pad 3", "pad 4", "pad 5"]
 lengths = torch.tensor([6, 3], device=where)
@@ -111,7 +111,7 @@ print(f"weight of sat on padding: {padded[3:].sum():.2f}")
 # ### Exercise 5.1: the padding mask
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "padding_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="padding_mask"
 def padding_mask(lengths: torch.Tensor, Tk: int) -> torch.Tensor:
     """Keep the tokens of each sentence and hide the padding that follows them.
 
@@ -150,7 +150,7 @@ def padding_mask(lengths: torch.Tensor, Tk: int) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-padding_mask", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="padding_mask" points=1
 check.exercise("padding_mask", padding_mask)
 ### BEGIN HIDDEN TESTS
 _lengths = torch.randint(0, 8, (5,))
@@ -204,7 +204,7 @@ assert check.unchanged(padding_mask, _lengths, 7)
 # ### Exercise 5.2: the causal mask
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "causal_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="causal_mask"
 def causal_mask(scores: torch.Tensor) -> torch.Tensor:
     """Keep the present and the past of each query and hide its future.
 
@@ -245,7 +245,7 @@ def causal_mask(scores: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-causal_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="causal_mask" points=2
 check.exercise("causal_mask", causal_mask)
 ### BEGIN HIDDEN TESTS
 for _Tq, _Tk in ((1, 1), (1, 6), (3, 7), (5, 6), (6, 6)):
@@ -306,7 +306,7 @@ print("your mask,      1 query and 3 keys:         ", causal_mask(scores[:, :, -
 # ### Exercise 5.3: combine masks
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "combine", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="combine"
 def combine(*masks: torch.Tensor | None) -> torch.Tensor:
     """Keep what every one of the masks keeps.
 
@@ -349,7 +349,7 @@ def combine(*masks: torch.Tensor | None) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-combine", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="combine" points=1
 check.exercise("combine", combine)
 ### BEGIN HIDDEN TESTS
 _a, _b, _c = torch.rand(2, 3, 4, 5) < 0.7, torch.rand(2, 1, 1, 5) < 0.7, torch.rand(4, 5) < 0.7
@@ -424,7 +424,7 @@ except RuntimeError as error:
 # ### Exercise 5.4: masked softmax
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "masked_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="masked_softmax"
 def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Softmax over the last axis that gives hidden keys the weight 0, whatever their scores are.
 
@@ -468,7 +468,7 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-masked_softmax", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% test="masked_softmax" points=3
 check.exercise("masked_softmax", masked_softmax)
 ### BEGIN HIDDEN TESTS
 _scores = 2 * torch.randn(2, 3, 4, 5)
@@ -640,7 +640,7 @@ plots.small_multiples(
 # ### Exercise 5.5: the sliding window
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "sliding_window_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="sliding_window_mask"
 def sliding_window_mask(scores: torch.Tensor, window: int) -> torch.Tensor:
     """Keep each query's own token and the window - 1 tokens before it.
 
@@ -684,7 +684,7 @@ def sliding_window_mask(scores: torch.Tensor, window: int) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-sliding_window_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="sliding_window_mask" points=2
 check.exercise("sliding_window_mask", sliding_window_mask)
 ### BEGIN HIDDEN TESTS
 for _Tq, _Tk, _w in ((6, 6, 1), (6, 6, 3), (1, 7, 4), (3, 8, 2), (4, 9, 5), (5, 7, 100)):
@@ -769,7 +769,7 @@ plots.interactive(through_the_window, name="window", options=[1, 2, 3, 4, 5, 6],
 # ### Exercise 5.6: a mask for `nn.MultiheadAttention`
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "to_torch_mha", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="to_torch_mha"
 def to_torch_mha(mask: torch.Tensor, shape: tuple[int, int, int, int]) -> torch.Tensor:
     """Turn a mask of this course into the attn_mask of nn.MultiheadAttention.
 
@@ -809,7 +809,7 @@ def to_torch_mha(mask: torch.Tensor, shape: tuple[int, int, int, int]) -> torch.
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-to_torch_mha", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="to_torch_mha" points=2
 check.exercise("to_torch_mha", to_torch_mha)
 ### BEGIN HIDDEN TESTS
 _B, _H, _Tq, _Tk = 2, 3, 4, 5
@@ -878,7 +878,7 @@ print("SDPA gives 0 where nothing is kept:", not empty.any().item())
 # Three wrong implementations to practise on, and two that are right:
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "wrong_ones", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="wrong_ones"
 def multiplies(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Right if everything is kept."""
     return torch.softmax(scores * mask, dim=-1)
@@ -924,7 +924,7 @@ right_ones = {"row_by_row": row_by_row, "in_numpy": in_numpy}
 # least one of the six promises.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "test_masked_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="test_masked_softmax"
 def test_masked_softmax(implementation) -> None:
     """Raise an AssertionError if the implementation is not a right masked softmax; return None if it is.
 
@@ -973,10 +973,10 @@ def test_masked_softmax(implementation) -> None:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_masked_softmax", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="test_masked_softmax" points=1
 check.test_of("test_masked_softmax", test_masked_softmax, right=right_ones, wrong=wrong_ones)
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_masked_softmax-half", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="test_masked_softmax-half" points=1
 # Judged when it is graded: your test accepts four right implementations and rejects half of 17 wrong ones.
 check.test_of(
     "test_masked_softmax",
@@ -995,7 +995,7 @@ assert not _refused, f"it refuses {len(_refused)} of {len(_right)} right impleme
 assert len(_caught) * 2 >= len(_wrong), f"it rejects {len(_caught)} of {len(_wrong)} wrong implementations"
 ### END HIDDEN TESTS
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_masked_softmax-all", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="test_masked_softmax-all" points=1
 # Judged when it is graded: your test accepts four right implementations and rejects all of 17 wrong ones.
 check.test_of(
     "test_masked_softmax",
@@ -1022,7 +1022,7 @@ assert len(_caught) == len(_wrong), f"it rejects {len(_caught)} of {len(_wrong)}
 # cut the padding off each sentence and attend to what is left. It agreed.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "published", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="published"
 def published_attention(q: torch.Tensor, memory: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
     """Attention to the kept tokens. q: (B, Tq, d), memory: (B, Tk, d), keep: (B, Tk) boolean; returns (B, Tq, d)."""
     return F.scaled_dot_product_attention(q, memory, memory, attn_mask=keep[:, None, :])
@@ -1054,7 +1054,7 @@ print("agrees with the sentences without their padding:", agree)
 # ### Exercise 5.8: a counterexample
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "counterexample", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="counterexample"
 def counterexample() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return q: (B, Tq, d), memory: (B, Tk, d) and a boolean keep: (B, Tk) for which published_attention is wrong."""
     # TODO: put something into a hidden place of the memory that a weight of 0 does not get rid of; return all three
@@ -1085,7 +1085,7 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-counterexample", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="counterexample" points=1
 check.counterexample(
     "counterexample",
     counterexample,
@@ -1110,7 +1110,7 @@ assert not torch.allclose(published_attention(_q, _memory, _keep), _right, rtol=
 # ### Exercise 5.9: the repair
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "repaired_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="repaired_attention"
 def repaired_attention(q: torch.Tensor, memory: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
     """Attention to the kept tokens, repaired: whatever the hidden places of the memory hold does not matter.
 
@@ -1146,7 +1146,7 @@ def repaired_attention(q: torch.Tensor, memory: torch.Tensor, keep: torch.Tensor
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-repaired_attention", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="repaired_attention" points=2
 check.exercise("repaired_attention", repaired_attention)
 ### BEGIN HIDDEN TESTS
 _q, _clean = torch.randn(3, 2, 5), torch.randn(3, 6, 5)

@@ -29,7 +29,7 @@
 # Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution; it
 # tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="setup"
 import subprocess
 import sys
 
@@ -53,7 +53,7 @@ check.start("06")
 #
 # In self-attention a sentence asks itself. Who asks when there are two? These go with us through the lesson:
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "tokens", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="tokens"
 english = ["The", "cat", "sat", "on", "the", "mat"]
 french = ["Le", "chat", "est", "assis", "sur", "le", "tapis"]
 print(len(english), "English words,", len(french), "French words")
@@ -97,7 +97,7 @@ print(len(english), "English words,", len(french), "French words")
 # $-65504$ and $-10^9$ does not exist.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "attend", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="attend"
 def attend(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, memory_mask: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -147,7 +147,7 @@ def attend(
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-attend", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="attend" points=2
 check.exercise("attend", attend)
 ### BEGIN HIDDEN TESTS
 _q, _k, _v = torch.randn(2, 3, 4, 6), torch.randn(2, 3, 5, 6), torch.randn(2, 3, 5, 7)
@@ -236,7 +236,7 @@ print("projected, with the weight 0:", (0.0 * (padding @ W.T)).tolist())
 # ### Exercise 6.2: the layer
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "CrossAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="CrossAttention"
 class CrossAttention(nn.Module):
     """Multi-head attention from one sequence to another, whose vectors have other widths.
 
@@ -301,7 +301,7 @@ class CrossAttention(nn.Module):
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-CrossAttention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% test="CrossAttention" points=3
 check.exercise("CrossAttention", CrossAttention)
 ### BEGIN HIDDEN TESTS
 _layer = CrossAttention(7, 8, 10, 18, num_heads=3)
@@ -346,7 +346,7 @@ assert check.parameters(CrossAttention(3, 4, 5, 6))["W_v.weight"] == (6, 5)  # o
 # It also notes, for each French word, which English word it stands for. These **gold links** are never shown to the network. We keep them for section 6.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "corpus", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="corpus"
 determiners = {"the": "le", "a": "un", "my": "mon", "your": "ton", "this": "ce"}
 animals = {"cat": "chat", "dog": "chien", "rabbit": "lapin", "horse": "cheval", "fox": "renard", "duck": "canard"}
 places = {"mat": "tapis", "roof": "toit", "bench": "banc", "bridge": "pont", "bed": "lit", "wall": "mur"}
@@ -408,7 +408,7 @@ unseen = [pair for pair in pairs[400:] if pair[0] not in [e for e, _, _ in seen]
 # the English comes **through your layer**: the query is made of that word and that place, and from the context it predicts the next word.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "writer", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="writer"
 class Writer(nn.Module):
     """Predicts each French word from the word before it, its place, and what cross-attention brings.
 
@@ -509,7 +509,7 @@ print(f"next words right, English hidden:  {words_right(writer, torch.zeros_like
 # The weights come in as plain tensors, in the form in which `nn.Linear` stores them, (out, in). So a projection is `x @ W.T`.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "cache_kv", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="cache_kv"
 def cache_kv(
     key: torch.Tensor,
     value: torch.Tensor,
@@ -560,7 +560,7 @@ def cache_kv(
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-cache_kv", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="cache_kv" points=2
 check.exercise("cache_kv", cache_kv)
 ### BEGIN HIDDEN TESTS
 _key, _value = torch.randn(2, 5, 8), torch.randn(2, 5, 10)
@@ -593,7 +593,7 @@ assert check.unchanged(cache_kv, _key, _value, _mask, _Wk, _Wv, 3)
 # ### Exercise 6.4: one decoding step
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "decode_step", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="decode_step"
 def decode_step(
     query: torch.Tensor,
     k: torch.Tensor,
@@ -643,7 +643,7 @@ def decode_step(
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-decode_step", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="decode_step" points=2
 check.exercise("decode_step", decode_step)
 ### BEGIN HIDDEN TESTS
 _query, _k, _v = torch.randn(2, 7), torch.randn(2, 3, 5, 6), torch.randn(2, 3, 5, 6)
@@ -773,7 +773,7 @@ plots.lines(
 # ### Exercise 6.5: what the map shows
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "plot_alignment", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="plot_alignment"
 def plot_alignment(
     weights: torch.Tensor, source: list[str], target: list[str]
 ) -> tuple[torch.Tensor, list[str], list[str]]:
@@ -815,7 +815,7 @@ def plot_alignment(
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-plot_alignment", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="plot_alignment" points=1
 check.exercise("plot_alignment", plot_alignment)
 ### BEGIN HIDDEN TESTS
 import random as _random
@@ -839,7 +839,7 @@ assert check.unchanged(plot_alignment, _w, _letters[:8], _letters[10:17])
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "show", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="show"
 def show_alignment(weights: torch.Tensor, source: list[str], target: list[str], title: str, alt: str) -> None:
     """Draw what plot_alignment returns."""
     matrix, rows, columns = plot_alignment(weights, source, target)
@@ -940,7 +940,7 @@ plots.interactive(at_step, name="step", options=[1, 2, 3, 4, 5, 6, 7], still=thr
 # ### Exercise 6.6: attention statistics
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "attention_statistics", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="attention_statistics"
 def attention_statistics(
     weights: torch.Tensor, target_mask: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -988,7 +988,7 @@ def attention_statistics(
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-attention_statistics", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="attention_statistics" points=2
 check.exercise("attention_statistics", attention_statistics)
 ### BEGIN HIDDEN TESTS
 _w = torch.softmax(2 * torch.randn(3, 2, 5, 7), -1)
@@ -1059,7 +1059,7 @@ plots.bars(
 # ### Exercise 6.7: hard alignment
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "hard_alignment", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="hard_alignment"
 def hard_alignment(weights: torch.Tensor) -> torch.Tensor:
     """For each target token, the place of the source token with the largest weight, averaged over the heads.
 
@@ -1096,7 +1096,7 @@ def hard_alignment(weights: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-hard_alignment", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="hard_alignment" points=1
 check.exercise("hard_alignment", hard_alignment)
 ### BEGIN HIDDEN TESTS
 _w = torch.softmax(2 * torch.randn(2, 3, 4, 6), -1)
@@ -1117,7 +1117,7 @@ assert check.unchanged(hard_alignment, _w)
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "error", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="error"
 def alignment_error(links: torch.Tensor, gold: torch.Tensor, real: torch.Tensor) -> float:
     """The fraction of real target words whose link is not a gold link (simpler than the AER of the literature).
 
@@ -1267,7 +1267,7 @@ print(f"rows that know nothing would have {lengths.double().log().mean().item():
 # Its author compared it with PyTorch's own attention twice, on one sentence with four candidates and on three sentences with one candidate each. It agreed both times.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "published", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="published"
 def published_step(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """One step for n candidates per sentence. q: (B, n, d), k: (B, Tk, d), v: (B, Tk, d_v); returns (B, n, d_v)."""
     B, n, d = q.shape
@@ -1294,7 +1294,7 @@ for B, n in ((1, 4), (3, 1)):
 # ### Exercise 6.8: a counterexample
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "counterexample", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="counterexample"
 def counterexample() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return q: (B, n, d), k: (B, Tk, d) and v: (B, Tk, d_v) for which published_step is wrong."""
     # TODO: choose how many sentences and candidates there are, and memories that tell them apart; return three tensors
@@ -1323,7 +1323,7 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-counterexample", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="counterexample" points=1
 check.counterexample(
     "counterexample",
     counterexample,
@@ -1342,7 +1342,7 @@ assert (_right - published_step(_q, _k, _v)).abs().max().item() > 1e-4
 # ### Exercise 6.9: the repair
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "repaired_step", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="repaired_step"
 def repaired_step(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """One step for n candidates, repaired. q: (B, n, d), k: (B, Tk, d), v: (B, Tk, d_v); returns (B, n, d_v)."""
     # TODO: copy the lines of published_step and mend what is wrong
@@ -1372,7 +1372,7 @@ def repaired_step(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Te
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-repaired_step", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="repaired_step" points=1
 check.exercise("repaired_step", repaired_step)
 ### BEGIN HIDDEN TESTS
 for _B, _n, _T in ((2, 3, 5), (4, 2, 3), (1, 5, 4), (5, 1, 2)):

@@ -28,7 +28,7 @@
 # Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution; it
 # tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="setup"
 import subprocess
 import sys
 
@@ -77,7 +77,7 @@ check.start("07")
 # opinion of the other kind: "hardly good" is poor, and "not wonderful" too. If the writer praises one thing and blames another, the
 # review is mixed. Everything else is there to mislead: what others thought, how it was elsewhere, what had been feared.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "corpus", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="corpus"
 train, test = (documents.reviews(split, 100 if grading else None) for split in ("train", "test"))
 words = documents.vocabulary(train)  # from the training reviews alone; number 0 is <pad>, number 1 is <unk>
 UNKNOWN = words.index("<unk>")
@@ -116,7 +116,7 @@ for review in train[:2]:
 # end. With $B$ documents, at most $S$ sentences and at most $W$ words, the batch is `ids` of shape `(B, S, W)`. A small example
 # has two documents: "The cat sat on the mat. It was wonderful." and "Hardly good."
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "small", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="small"
 small = [
     documents.Document((("The", "cat", "sat", "on", "the", "mat"), ("It", "was", "wonderful")), label=4),
     documents.Document((("Hardly", "good"),), label=1),
@@ -141,7 +141,7 @@ for b, document in enumerate(small_ids.tolist()):
 # ### Exercise 7.1: the masks
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "masks", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="masks"
 def masks(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Where are words, and where are sentences?
 
@@ -179,7 +179,7 @@ def masks(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-masks", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="masks" points=1
 check.exercise("masks", masks)
 ### BEGIN HIDDEN TESTS
 _ids = torch.randint(0, 3, (3, 4, 5))  # 0, 1 and 2: padding, the unknown word, a word
@@ -241,7 +241,7 @@ plots.small_multiples(
 # ### Exercise 7.2: attention pooling
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "AttentionPool", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="AttentionPool"
 class AttentionPool(nn.Module):
     """Average a row of vectors with weights that a learned query gives them.
 
@@ -300,7 +300,7 @@ class AttentionPool(nn.Module):
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-AttentionPool", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% test="AttentionPool" points=3
 check.exercise("AttentionPool", AttentionPool)
 ### BEGIN HIDDEN TESTS
 _state = {"projection.weight": torch.randn(6, 3), "projection.bias": torch.randn(6), "query": torch.randn(6)}
@@ -355,7 +355,7 @@ assert check.parameters(_pool) == {"query": (6,), "projection.weight": (6, 3), "
 # ### Exercise 7.3: documents to rows
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "flatten_documents", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="flatten_documents"
 def flatten_documents(x: torch.Tensor) -> torch.Tensor:
     """Lay the sentences of all documents below each other, one row each.
 
@@ -392,7 +392,7 @@ def flatten_documents(x: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-flatten_documents", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="flatten_documents" points=1
 check.exercise("flatten_documents", flatten_documents)
 ### BEGIN HIDDEN TESTS
 for _shape in ((2, 3, 4), (3, 2, 5, 6), (1, 4, 2), (4, 1, 3)):
@@ -414,7 +414,7 @@ assert all(g is not None for g in check.gradients(flatten_documents, torch.randn
 # ### Exercise 7.4: rows to documents
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "unflatten", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="unflatten"
 def unflatten(rows: torch.Tensor, B: int) -> torch.Tensor:
     """Put rows that flatten_documents made back into their documents.
 
@@ -451,7 +451,7 @@ def unflatten(rows: torch.Tensor, B: int) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-unflatten", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="unflatten" points=1
 check.exercise("unflatten", unflatten)
 ### BEGIN HIDDEN TESTS
 for _shape in ((2, 3, 4), (3, 2, 5, 6), (1, 4, 2), (4, 1, 3), (5, 2)):
@@ -470,7 +470,7 @@ assert all(g is not None for g in check.gradients(unflatten, torch.randn(6, 4), 
 # it weight 0.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "encode", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="encode"
 def encode(gru: nn.GRU, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Run a GRU over each row of x: (N, T, d), not over its padding; returns (N, T, 2·d_hidden), finite everywhere."""
     lengths = mask.sum(dim=-1).clamp(min=1).cpu()  # the real places of a row come first; packing wants at least one
@@ -501,7 +501,7 @@ def encode(gru: nn.GRU, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 # ### Exercise 7.5: the model
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "HierarchicalAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="HierarchicalAttention"
 class HierarchicalAttention(nn.Module):
     """Classify documents by attention over words, then over sentences (Yang et al., 2016).
 
@@ -565,7 +565,7 @@ class HierarchicalAttention(nn.Module):
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-HierarchicalAttention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% test="HierarchicalAttention" points=3
 check.exercise("HierarchicalAttention", HierarchicalAttention)
 ### BEGIN HIDDEN TESTS
 _sizes = {"vocabulary": 11, "classes": 3, "d_word": 4, "d_hidden": 5, "d_attention": 6}
@@ -629,7 +629,7 @@ assert torch.isfinite(_model(torch.zeros(2, 3, 4, dtype=torch.long))[0]).all()  
 # which send a name ("example") in place of a model; you need not read it.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "training", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="training"
 class BagOfWords(nn.Module):
     """Logistic regression on the counts of words. It returns what HierarchicalAttention returns."""
 
@@ -682,7 +682,7 @@ _ = torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # the first optimise
 # ### Exercise 7.6: train it
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "fit", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="fit"
 def fit(model: nn.Module | str, ids: torch.Tensor, labels: torch.Tensor, epochs: int, rate: float) -> torch.Tensor:
     """Train a model with Adam, in batches.
 
@@ -733,7 +733,7 @@ def fit(model: nn.Module | str, ids: torch.Tensor, labels: torch.Tensor, epochs:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-fit", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="fit" points=2
 check.exercise("fit", fit)
 ### BEGIN HIDDEN TESTS
 _key = torch.randint(0, 5, (64,))  # the label is told by one word of six, at a place that varies
@@ -828,7 +828,7 @@ plots.bars(
 # 0.8 gives the word $0.9 \cdot 0.8 = 0.72$ of the document. In a sentence with weight 0.1 even the best word gets at most 0.1.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "gold", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="gold"
 def gold_places(reviews: list, ids: torch.Tensor) -> torch.Tensor:
     """(B, S, W), True where a word is gold evidence."""
     gold = torch.zeros(ids.shape, dtype=torch.bool)
@@ -864,7 +864,7 @@ print("your model: at least 0.5 on gold words:", on_words >= 0.5)
 # Now look at some. The function below draws a document; there is nothing to learn in it.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "draw_document", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="draw_document"
 def draw_document(
     review: documents.Document, words: torch.Tensor, sentences: torch.Tensor, *, title: str, alt: str
 ) -> None:
@@ -964,7 +964,7 @@ plots.interactive(browse, name="test review", options=list(range(40)), still=bro
 # sentence $\lfloor 14 / 6 \rfloor = 2$, word $14 - 2 \cdot 6 = 2$.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "top_words", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="top_words"
 def top_words(word_weights: torch.Tensor, sentence_weights: torch.Tensor, k: int) -> torch.Tensor:
     """Find the k words of each document that have the largest share of its attention.
 
@@ -1008,7 +1008,7 @@ def top_words(word_weights: torch.Tensor, sentence_weights: torch.Tensor, k: int
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-top_words", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="top_words" points=2
 check.exercise("top_words", top_words)
 ### BEGIN HIDDEN TESTS
 _word, _sentence = torch.softmax(torch.randn(3, 4, 5), -1), torch.softmax(torch.randn(3, 4), -1)
@@ -1041,7 +1041,7 @@ print("the first word is gold evidence in at least 8 of 10 reviews:", in_evidenc
 # ### Exercise 7.8: the deletion test
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "deletion_test", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="deletion_test"
 def deletion_test(model: nn.Module | str, ids: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     """How far does the probability of a model's prediction fall when words are replaced by <unk>?
 
@@ -1088,7 +1088,7 @@ def deletion_test(model: nn.Module | str, ids: torch.Tensor, places: torch.Tenso
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-deletion_test", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="deletion_test" points=2
 check.exercise("deletion_test", deletion_test)
 ### BEGIN HIDDEN TESTS
 _ids = torch.randint(2, 40, (5, 3, 4))
@@ -1277,7 +1277,7 @@ if texts:
 # exist get the score $-\infty$, and sentences that do not exist are multiplied by 0 before the mean.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "published", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="published"
 def published_documents(h: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """One vector for each document. h: (B, S, W, d), mask: (B, S, W), True = keep; returns (B, d)."""
     scores = h.sum(dim=-1).masked_fill(~mask, -torch.inf)  # (B, S, W)
@@ -1314,7 +1314,7 @@ print("two documents of three sentences each, with padded words: the two agree:"
 # ### Exercise 7.9: a counterexample
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "counterexample", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="counterexample"
 def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
     """Return h: (B, S, W, d) and a boolean mask: (B, S, W) for which published_documents is wrong."""
     # TODO: which kind of padding did the author's example not have? Return two tensors
@@ -1343,7 +1343,7 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-counterexample", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="counterexample" points=1
 check.counterexample(
     "counterexample",
     counterexample,
@@ -1369,7 +1369,7 @@ assert not torch.allclose(published_documents(_h, _mask), _right, rtol=1e-3, ato
 # ### Exercise 7.10: the repair
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "repaired_documents", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="repaired_documents"
 def repaired_documents(h: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """One vector for each document, repaired. h: (B, S, W, d), mask: (B, S, W), True = keep; returns (B, d)."""
     # TODO: copy the lines of published_documents and mend what is wrong, so that gradients are finite too
@@ -1399,7 +1399,7 @@ def repaired_documents(h: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-repaired_documents", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="repaired_documents" points=1
 check.exercise("repaired_documents", repaired_documents)
 ### BEGIN HIDDEN TESTS
 _h = torch.randn(3, 4, 5, 2)

@@ -29,7 +29,7 @@
 # Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution; it
 # tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="setup"
 import subprocess
 import sys
 
@@ -70,7 +70,7 @@ check.start("08")
 # word lists and a small grammar that knows both languages: 20,000 pairs for training, others for testing, and for each pair the
 # **gold links**, the words that translate each other. The model never sees the links. Here are the first pairs of the test:
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "corpus", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="corpus"
 training = translation.load("train")
 test = translation.load("test", size=30 if graded else None)
 long = translation.load("long", size=30 if graded else 600)
@@ -151,7 +151,7 @@ print("target_out ", two.target_out.tolist())
 # ### Exercise 8.1: the encoder
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "Encoder", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="Encoder"
 class Encoder(nn.Module):
     """A bidirectional GRU over word vectors, which never reads padding.
 
@@ -209,7 +209,7 @@ class Encoder(nn.Module):
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-Encoder", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="Encoder" points=2
 try:
     batch_first = Encoder(7, 3, 2).rnn.batch_first
 except Exception:  # then something else is the matter, and the check below says what
@@ -289,7 +289,7 @@ print("not packed: padding changes the states:", bool(spoilt > 1e-3))
 # ### Exercise 8.2: the bridge
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "bridge", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="bridge"
 def bridge(last: torch.Tensor, W: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Make the decoder's first state out of the encoder's last ones.
 
@@ -328,7 +328,7 @@ def bridge(last: torch.Tensor, W: torch.Tensor, b: torch.Tensor) -> torch.Tensor
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-bridge", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="bridge" points=2
 check.exercise("bridge", bridge)
 ### BEGIN HIDDEN TESTS
 for _layers in (1, 2, 3):
@@ -374,7 +374,7 @@ assert all(g is not None for g in check.gradients(bridge, _last, _W, _b))
 # ### Exercise 8.3: attend
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "attend_step", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="attend_step"
 def attend_step(
     states: torch.Tensor,
     keys: torch.Tensor,
@@ -428,7 +428,7 @@ def attend_step(
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-attend_step", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% test="attend_step" points=3
 check.exercise("attend_step", attend_step)
 ### BEGIN HIDDEN TESTS
 _q, _k, _v = torch.randn(3, 2, 4), torch.randn(3, 5, 6), torch.randn(3, 5, 7)
@@ -468,7 +468,7 @@ assert check.unchanged(attend_step, _q, _k, _v, _mask, _Wq, _u)
 # for checks.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "translator", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="translator"
 class Memory(NamedTuple):
     """What the encoder leaves: the model, then keys (B, S, A), values (B, S, 2H), mask (B, S) and start (B, D)."""
 
@@ -565,7 +565,7 @@ def build(name: str, d: int = 96) -> nn.Module:
 # ### Exercise 8.4: the masked loss
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "masked_cross_entropy", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="masked_cross_entropy"
 def masked_cross_entropy(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """The mean of -ln p(right word) over all places of a batch that are not padding.
 
@@ -605,7 +605,7 @@ def masked_cross_entropy(logits: torch.Tensor, target: torch.Tensor) -> torch.Te
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-masked_cross_entropy", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="masked_cross_entropy" points=2
 check.exercise("masked_cross_entropy", masked_cross_entropy)
 ### BEGIN HIDDEN TESTS
 _logits = 2 * torch.randn(4, 5, 6)
@@ -656,7 +656,7 @@ print(f"loss of the untrained model {loss:.1f}; a guess among {len(french)} word
 # choices. All it needs is one function:
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "step", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="step"
 def step(memory: Any, words: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Go on by one word.
 
@@ -714,7 +714,7 @@ roads = toy_table(
 # ### Exercise 8.5: greedy decoding
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "greedy_decode", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="greedy_decode"
 def greedy_decode(memory: Any, state: torch.Tensor, limit: int) -> list[list[int]]:
     """Write the most probable next word, again and again, for N sentences at once.
 
@@ -764,7 +764,7 @@ def greedy_decode(memory: Any, state: torch.Tensor, limit: int) -> list[list[int
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-greedy_decode", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="greedy_decode" points=2
 check.exercise("greedy_decode", greedy_decode)
 
 
@@ -819,7 +819,7 @@ assert check.unchanged(greedy_decode, _table, _starts, 5)
 # ### Exercise 8.6: beam search
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "beam_search", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="beam_search"
 def beam_search(memory: Any, state: torch.Tensor, beam: int, limit: int) -> tuple[list[int], float]:
     """Write one sentence, keeping the most probable beginnings.
 
@@ -873,7 +873,7 @@ def beam_search(memory: Any, state: torch.Tensor, beam: int, limit: int) -> tupl
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-beam_search", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% test="beam_search" points=3
 check.exercise("beam_search", beam_search)
 
 
@@ -933,7 +933,7 @@ print("a beam of 2:", " ".join(toy_words[w] for w in wide), f"with a total of {s
 # `sacrebleu` library does it the same way for everybody. (Our sentences are cut already, hence `tokenize="none"`.)
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "bleu", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="bleu"
 def bleu(written: list[list[str]], pairs: list[translation.Pair]) -> float:
     """BLEU of the sentences that were written for these pairs, as lists of words."""
     references = [" ".join(pair.target) for pair in pairs]
@@ -979,7 +979,7 @@ print(f"the reference itself: {bleu([list(the_cat.target)], [the_cat]):.1f}")
 # ### Exercise 8.7: the alignment error rate
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "alignment_error_rate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="alignment_error_rate"
 def alignment_error_rate(found: list[list[tuple[int, int]]], gold: list[list[tuple[int, int]]]) -> float:
     """How far the found links are from the gold ones, over all sentences together.
 
@@ -1019,7 +1019,7 @@ def alignment_error_rate(found: list[list[tuple[int, int]]], gold: list[list[tup
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-alignment_error_rate", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="alignment_error_rate" points=1
 check.exercise("alignment_error_rate", alignment_error_rate)
 ### BEGIN HIDDEN TESTS
 import random as _random
@@ -1047,7 +1047,7 @@ assert abs(float(alignment_error_rate([[]], [[(0, 0), (1, 1)]])) - 1) < 1e-6
 # the right" could look clever on a short sentence.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "maps", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="maps"
 def links(weights: torch.Tensor) -> list[tuple[int, int]]:
     """From a map (T, S) to links (source, target): for each target word the source word with the most weight."""
     return [(int(i), j) for j, i in enumerate(weights.argmax(dim=-1))]
@@ -1148,7 +1148,7 @@ show_maps(
 # none.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="train"
 def train(name: str, batches: Any, rates: list[float]) -> tuple[list[float], dict[str, torch.Tensor]]:
     """Build the model called `name` and make one update for each batch.
 
@@ -1197,7 +1197,7 @@ def train(name: str, batches: Any, rates: list[float]) -> tuple[list[float], dic
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-train", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="train" points=2
 one = torch.full((1, 2), 4, device=where)
 try:
     losses, learned = train("toy", [(one, torch.tensor([2]), one, one)], [0.1])
@@ -1244,7 +1244,7 @@ torch.testing.assert_close(_learned["table"].cpu(), _table.detach(), rtol=1e-2, 
 assert train("toy", _to, _rates)[0] == _losses  # a second training starts afresh
 ### END HIDDEN TESTS
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-train-learns", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="train-learns" points=1
 # Your parts together have to be able to learn: four small batches, again and again, until they are nearly known by heart.
 _few = list(translation.batches(training[:64], english, french, size=16, seed=1, device=where)) * 15
 _losses, _learned = train("with attention", [tuple(batch) for batch in _few], [4e-3] * len(_few))
@@ -1268,7 +1268,7 @@ assert all(float((_learned[name] - _still[name]).abs().max()) > 1e-3 for name in
 # message.)
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "training_plan", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="training_plan"
 updates = 4 if graded else 1400
 moments = [0, 1, 2, 3] if graded else [0, 50, 75, 100, 150, 200, 400, 800]
 rates = [4e-3 * (1 - n / updates) for n in range(updates)]  # falls in a straight line, to nearly 0
@@ -1575,7 +1575,7 @@ plots.bars(
 # The smallest batch that can tell a mean over words from a mean over sentences has two sentences of different lengths.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "wrong_ones", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="wrong_ones"
 def counts_padding(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Right if there is no padding."""
     return -torch.log_softmax(logits, -1).gather(-1, target[..., None]).mean()
@@ -1624,7 +1624,7 @@ right_ones = {"word_by_word": word_by_word, "sentence_by_sentence": sentence_by_
 # do it.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "test_masked_cross_entropy", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="test_masked_cross_entropy"
 def test_masked_cross_entropy(implementation) -> None:
     """Raise an AssertionError if the implementation is not a right masked loss; return None if it is.
 
@@ -1669,10 +1669,10 @@ def test_masked_cross_entropy(implementation) -> None:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_masked_cross_entropy", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="test_masked_cross_entropy" points=1
 check.test_of("test_masked_cross_entropy", test_masked_cross_entropy, right=right_ones, wrong=wrong_ones)
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_masked_cross_entropy-half", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="test_masked_cross_entropy-half" points=1
 # Judged when it is graded: your test accepts six right implementations and rejects half of 17 wrong ones.
 check.test_of(
     "test_masked_cross_entropy",
@@ -1691,7 +1691,7 @@ assert not _refused, f"it refuses {len(_refused)} of {len(_right)} right impleme
 assert len(_caught) * 2 >= len(_wrong), f"it rejects {len(_caught)} of {len(_wrong)} wrong implementations"
 ### END HIDDEN TESTS
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-test_masked_cross_entropy-all", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="test_masked_cross_entropy-all" points=1
 # Judged when it is graded: your test accepts six right implementations and rejects all of 17 wrong ones.
 check.test_of(
     "test_masked_cross_entropy",
@@ -1718,7 +1718,7 @@ assert len(_caught) == len(_wrong), f"it rejects {len(_caught)} of {len(_wrong)}
 # it agreed to the last digit. Then somebody added `bidirectional=True`. Nothing crashed, and the vector has $2H$ numbers, as wanted.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "published", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="published"
 def published_summary(states: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """Where both readers ended. states: (B, S, 2H), forward and backward half; lengths: (B,); returns (B, 2H)."""
     rows = torch.arange(len(states), device=states.device)
@@ -1757,7 +1757,7 @@ print("agrees for a reader that goes forward:", torch.allclose(published_summary
 # ### Exercise 8.10: a counterexample
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "counterexample", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="counterexample"
 def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
     """Return states: (B, S, 2H) and lengths: (B,) for which published_summary is wrong."""
     # TODO: choose the states of a sentence in which the two readers end at different words, and its length
@@ -1785,7 +1785,7 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-counterexample", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="counterexample" points=1
 check.counterexample(
     "counterexample",
     counterexample,
@@ -1808,7 +1808,7 @@ assert (_right - _wrong).abs().max().item() > 1e-3
 # ### Exercise 8.11: the repair
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "repaired_summary", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% exercise="repaired_summary"
 def repaired_summary(states: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """Where both readers ended, repaired. states: (B, S, 2H), lengths: (B,); returns (B, 2H)."""
     # TODO: take each half of the numbers where its own reader ended, and put the halves side by side
@@ -1836,7 +1836,7 @@ def repaired_summary(states: torch.Tensor, lengths: torch.Tensor) -> torch.Tenso
 #
 # </details>
 
-# %% nbgrader={"cell_type": "code", "grade": true, "grade_id": "test-repaired_summary", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="repaired_summary" points=1
 check.exercise("repaired_summary", repaired_summary)
 ### BEGIN HIDDEN TESTS
 _gru = nn.GRU(5, 3, batch_first=True, bidirectional=True)
@@ -1877,7 +1877,7 @@ print("the loaded model writes the same:", translate(again, test[:50]) == transl
 # says no.
 
 
-# %% nbgrader={"cell_type": "code", "grade": false, "grade_id": "own_sentence", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% given="own_sentence"
 def speak(model: nn.Module, text: str) -> None:
     """Translate a sentence of one's own with a beam of 4, and draw the map of what was written."""
     tokens = translation.tokenize(text)
