@@ -5,6 +5,6 @@ is imported by a student's notebook.
 """
 
 from .lesson import implementations
-from .spec import Case, Exercise, alternative, mistake, numbers
+from .spec import Case, Exercise, alternatives_of, mistakes_of, numbers
 
-__all__ = ["Case", "Exercise", "alternative", "implementations", "mistake", "numbers"]
+__all__ = ["Case", "Exercise", "alternatives_of", "implementations", "mistakes_of", "numbers"]

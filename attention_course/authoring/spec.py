@@ -70,31 +70,32 @@ class Known:
         return self.implementation.__name__
 
 
-def mistake(exercise: str, gives: str, hint: str = "", *, says: str = "") -> Callable[[Callable], Callable]:
-    """Mark a wrong implementation of ``exercise``.
+def mistakes_of(exercise: str) -> Callable[..., Callable[[Callable], Callable]]:
+    """The decorator for wrong implementations of ``exercise``, as in ``wrong = mistakes_of("dot_scores")``.
 
-    The learner who makes this mistake reads: *This is exactly what comes of* ``gives``. ``hint``.
-
-    Args:
-        says: for a mistake that a rule catches rather than its numbers (a hang, a counterexample that is none): words
-            that the message must contain.
+    ``@wrong(gives, hint)`` marks one: ``gives`` continues the sentence *the same numbers come of ...*, which the
+    learner who makes this mistake reads, and ``hint`` follows it. ``says`` is for a mistake that a rule catches rather
+    than its numbers (a hang, a counterexample that is none): words that the message must contain.
     """
 
-    def mark(implementation: Callable) -> Callable:
-        implementation.known_mistake = Known(exercise, implementation, gives, hint, says)
-        return implementation
+    def wrong(gives: str, hint: str = "", *, says: str = "") -> Callable[[Callable], Callable]:
+        def mark(implementation: Callable) -> Callable:
+            implementation.known_mistake = Known(exercise, implementation, gives, hint, says)
+            return implementation
 
-    return mark
+        return mark
+
+    return wrong
 
 
-def alternative(exercise: str) -> Callable[[Callable], Callable]:
-    """Mark another right implementation of ``exercise``."""
+def alternatives_of(exercise: str) -> Callable[[Callable], Callable]:
+    """The decorator for other right implementations of ``exercise``, as in ``right = alternatives_of("dot_scores")``."""
 
-    def mark(implementation: Callable) -> Callable:
+    def right(implementation: Callable) -> Callable:
         implementation.known_alternative = Known(exercise, implementation)
         return implementation
 
-    return mark
+    return right
 
 
 def numbers(seed: int, *shape: int, scale: float = 1.0) -> torch.Tensor:

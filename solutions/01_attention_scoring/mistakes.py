@@ -6,13 +6,14 @@ import numpy as np
 import torch
 from torch import nn
 
-from attention_course.authoring import mistake
+from attention_course.authoring import mistakes_of
 
 # 1.1 weighted_context -----------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("weighted_context")
 
-@mistake(
-    "weighted_context",
+
+@wrong(
     "turning the weights around, so that values ask and queries answer,",
     "The weights are (B, Tq, Tk) already: row i belongs to query i. Multiply them as they are.",
 )
@@ -20,8 +21,7 @@ def context_weights_transposed(weights, v):
     return weights.transpose(-2, -1) @ v
 
 
-@mistake(
-    "weighted_context",
+@wrong(
     "the plain mean of the values",
     "That is the old fixed context: every query gets the same. Each query's own weights have to decide.",
 )
@@ -29,17 +29,12 @@ def context_is_the_mean(weights, v):
     return v.mean(dim=1, keepdim=True).expand(-1, weights.shape[1], -1)
 
 
-@mistake(
-    "weighted_context",
-    "adding the queries up",
-    "Only Tk is summed over; Tq stays, with one context for each query.",
-)
+@wrong("adding the queries up", "Only Tk is summed over; Tq stays, with one context for each query.")
 def context_sums_queries(weights, v):
     return torch.einsum("bij,bjd->bd", weights, v)[:, None]
 
 
-@mistake(
-    "weighted_context",
+@wrong(
     "taking the value with the largest weight and leaving out the others",
     "A weight of 0.5 takes half of a value. Sum over all of them.",
 )
@@ -47,8 +42,7 @@ def context_takes_the_largest(weights, v):
     return torch.stack([x[i] for x, i in zip(v, weights.argmax(dim=-1), strict=True)])
 
 
-@mistake(
-    "weighted_context",
+@wrong(
     "dividing by the number of values after the sum",
     "The weights sum to 1 already, so the weighted sum is the average.",
 )
@@ -56,28 +50,18 @@ def context_divided_again(weights, v):
     return weights @ v / v.shape[1]
 
 
-@mistake(
-    "weighted_context",
-    "a second softmax over weights that are weights already",
-    "Use the weights as they come.",
-)
+@wrong("a second softmax over weights that are weights already", "Use the weights as they come.")
 def context_softmax_again(weights, v):
     return torch.softmax(weights, dim=-1) @ v
 
 
-@mistake(
-    "weighted_context",
-    "returning the contexts with their last two axes exchanged",
-    "One context per query: (B, Tq, d_v).",
-)
+@wrong("returning the contexts with their last two axes exchanged", "One context per query: (B, Tq, d_v).")
 def context_transposed(weights, v):
     return (weights @ v).transpose(-2, -1)
 
 
-@mistake(
-    "weighted_context",
-    "cutting the weights off with .detach()",
-    "The weights are what attention learns; their gradient must come through.",
+@wrong(
+    "cutting the weights off with .detach()", "The weights are what attention learns; their gradient must come through."
 )
 def context_detached(weights, v):
     return weights.detach() @ v
@@ -85,27 +69,22 @@ def context_detached(weights, v):
 
 # 1.2 dot_scores -----------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("dot_scores")
 
-@mistake(
-    "dot_scores",
-    "scoring the keys against the queries",
-    "Rows are queries, columns are keys: q stands on the left of the product.",
+
+@wrong(
+    "scoring the keys against the queries", "Rows are queries, columns are keys: q stands on the left of the product."
 )
 def dot_swapped(q, k):
     return k @ q.transpose(-2, -1)
 
 
-@mistake(
-    "dot_scores",
-    "the cosine of the angle",
-    "Nothing is divided by the lengths of the vectors: a longer key scores higher.",
-)
+@wrong("the cosine of the angle", "Nothing is divided by the lengths of the vectors: a longer key scores higher.")
 def dot_cosine(q, k):
     return torch.nn.functional.normalize(q, dim=-1) @ torch.nn.functional.normalize(k, dim=-1).transpose(-2, -1)
 
 
-@mistake(
-    "dot_scores",
+@wrong(
     "reshaping the keys where they should be transposed",
     "reshape keeps the numbers in their order and cuts them anew, so entries of different keys get mixed. "
     "transpose moves the axes.",
@@ -114,31 +93,22 @@ def dot_reshaped(q, k):
     return q @ k.reshape(k.shape[0], k.shape[2], k.shape[1])
 
 
-@mistake(
-    "dot_scores",
-    "dividing by the square root of d",
-    "You are one exercise ahead: that is 1.4. Here it is the dot product alone.",
-)
+@wrong("dividing by the square root of d", "You are one exercise ahead: that is 1.4. Here it is the dot product alone.")
 def dot_scaled_already(q, k):
     return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
 
 
-@mistake("dot_scores", "a softmax of the scores", "Scores come first; they become weights later.")
+@wrong("a softmax of the scores", "Scores come first; they become weights later.")
 def dot_softmaxed(q, k):
     return torch.softmax(q @ k.transpose(-2, -1), dim=-1)
 
 
-@mistake(
-    "dot_scores",
-    "the negative distance between query and key",
-    "A score is the sum of the products of their entries.",
-)
+@wrong("the negative distance between query and key", "A score is the sum of the products of their entries.")
 def dot_distance(q, k):
     return -(q[:, :, None] - k[:, None]).pow(2).sum(-1)
 
 
-@mistake(
-    "dot_scores",
+@wrong(
     "filling a float32 tensor of zeros, whatever the input is,",
     "Make it with q.new_zeros(...), or better: one product, no zeros.",
 )
@@ -149,8 +119,7 @@ def dot_always_single(q, k):
     return scores
 
 
-@mistake(
-    "dot_scores",
+@wrong(
     "transpose_ with an underscore",
     "It turns the caller's keys around for good. transpose without the underscore leaves them alone.",
 )
@@ -160,18 +129,15 @@ def dot_in_place(q, k):
 
 # 1.3 score_variance -------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("score_variance")
 
-@mistake(
-    "score_variance",
-    "the standard deviation",
-    "That is the square root of the variance: use .var(), not .std().",
-)
+
+@wrong("the standard deviation", "That is the square root of the variance: use .var(), not .std().")
 def variance_std(d, n):
     return (torch.randn(n, d) * torch.randn(n, d)).sum(-1).std().item()
 
 
-@mistake(
-    "score_variance",
+@wrong(
     "the variance of the single products",
     "A dot product is their sum: sum over the axis of length d before you take the variance.",
 )
@@ -179,8 +145,7 @@ def variance_not_summed(d, n):
     return (torch.randn(n, d) * torch.randn(n, d)).var().item()
 
 
-@mistake(
-    "score_variance",
+@wrong(
     "torch.rand in place of torch.randn",
     "rand draws evenly between 0 and 1; the argument above needs mean 0 and variance 1, which randn has.",
 )
@@ -188,53 +153,38 @@ def variance_uniform(d, n):
     return (torch.rand(n, d) * torch.rand(n, d)).sum(-1).var().item()
 
 
-@mistake(
-    "score_variance",
-    "the mean size of the scores",
-    "Variance is the mean squared distance from the mean; .var() computes it.",
-)
+@wrong("the mean size of the scores", "Variance is the mean squared distance from the mean; .var() computes it.")
 def variance_mean_size(d, n):
     return (torch.randn(n, d) * torch.randn(n, d)).sum(-1).abs().mean().item()
 
 
-@mistake(
-    "score_variance",
-    "the dot product of each query with itself",
-    "Query and key are drawn independently: call torch.randn twice.",
-)
+@wrong("the dot product of each query with itself", "Query and key are drawn independently: call torch.randn twice.")
 def variance_same_vector(d, n):
     q = torch.randn(n, d)
     return (q * q).sum(-1).var().item()
 
 
-@mistake(
-    "score_variance",
-    "taking the variance of cosines",
-    "Do not normalise the vectors: their length is part of the score.",
-)
+@wrong("taking the variance of cosines", "Do not normalise the vectors: their length is part of the score.")
 def variance_cosine(d, n):
     return torch.nn.functional.cosine_similarity(torch.randn(n, d), torch.randn(n, d)).var().item()
 
 
-@mistake(
-    "score_variance",
-    "the sum of the squared scores, not divided by n,",
-    "A variance is a mean, not a sum: .var() divides.",
-)
+@wrong("the sum of the squared scores, not divided by n,", "A variance is a mean, not a sum: .var() divides.")
 def variance_not_averaged(d, n):
     return (torch.randn(n, d) * torch.randn(n, d)).sum(-1).pow(2).sum().item()
 
 
-@mistake("score_variance", "returning d", says="two calls gave exactly the same number")
+@wrong("returning d", says="two calls gave exactly the same number")
 def variance_not_measured(d, n):
     return float(d)
 
 
 # 1.4 scaled_dot_scores ----------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("scaled_dot_scores")
 
-@mistake(
-    "scaled_dot_scores",
+
+@wrong(
     "dividing by d",
     "The variance is d, so the size is its square root. Look at the argument above: s / d would have variance 1/d.",
 )
@@ -242,8 +192,7 @@ def scaled_by_d(q, k):
     return q @ k.transpose(-2, -1) / q.shape[-1]
 
 
-@mistake(
-    "scaled_dot_scores",
+@wrong(
     "dividing by the square root of the number of keys",
     "A score is a sum over the d entries of a vector, however many keys there are: shape[-1], not shape[1].",
 )
@@ -251,8 +200,7 @@ def scaled_by_keys(q, k):
     return q @ k.transpose(-2, -1) / math.sqrt(k.shape[1])
 
 
-@mistake(
-    "scaled_dot_scores",
+@wrong(
     "dividing by the square root of the number of queries",
     "A score is a sum over the d entries of a vector, however many queries there are: shape[-1], not shape[1].",
 )
@@ -260,71 +208,54 @@ def scaled_by_queries(q, k):
     return q @ k.transpose(-2, -1) / math.sqrt(q.shape[1])
 
 
-@mistake("scaled_dot_scores", "not dividing at all", "These are the scores of exercise 1.2. Divide them by √d.")
+@wrong("not dividing at all", "These are the scores of exercise 1.2. Divide them by √d.")
 def scaled_not(q, k):
     return q @ k.transpose(-2, -1)
 
 
-@mistake(
-    "scaled_dot_scores",
-    "multiplying by the square root of d",
-    "The scores are too large already; divide.",
-)
+@wrong("multiplying by the square root of d", "The scores are too large already; divide.")
 def scaled_up(q, k):
     return q @ k.transpose(-2, -1) * math.sqrt(q.shape[-1])
 
 
-@mistake(
-    "scaled_dot_scores",
-    "scoring the keys against the queries",
-    "Rows are queries, columns are keys: q stands on the left of the product.",
+@wrong(
+    "scoring the keys against the queries", "Rows are queries, columns are keys: q stands on the left of the product."
 )
 def scaled_swapped(q, k):
     return k @ q.transpose(-2, -1) / math.sqrt(q.shape[-1])
 
 
-@mistake("scaled_dot_scores", "a softmax of the scaled scores", "Scores come first; they become weights later.")
+@wrong("a softmax of the scaled scores", "Scores come first; they become weights later.")
 def scaled_softmaxed(q, k):
     return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1)
 
 
 # 1.5 bilinear_scores ------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("bilinear_scores")
 
-@mistake(
-    "bilinear_scores",
-    "using the transpose of W",
-    "W is (d_q, d_k), so q @ W has d_k entries per query, as the keys do.",
-)
+
+@wrong("using the transpose of W", "W is (d_q, d_k), so q @ W has d_k entries per query, as the keys do.")
 def bilinear_transposed(q, k, W):
     return q @ W.T @ k.transpose(-2, -1)
 
 
-@mistake("bilinear_scores", "leaving W out", "Without W, q and k need the same length, and nothing can be learned.")
+@wrong("leaving W out", "Without W, q and k need the same length, and nothing can be learned.")
 def bilinear_without_W(q, k, W):
     return q @ k.transpose(-2, -1) + 0 * W.sum()
 
 
-@mistake(
-    "bilinear_scores",
-    "dividing by the square root of d_k",
-    "W can learn any scale, so this score is not divided.",
-)
+@wrong("dividing by the square root of d_k", "W can learn any scale, so this score is not divided.")
 def bilinear_scaled(q, k, W):
     return q @ W @ k.transpose(-2, -1) / math.sqrt(k.shape[-1])
 
 
-@mistake(
-    "bilinear_scores",
-    "returning the scores with queries as columns",
-    "Rows are queries, columns are keys: (B, Tq, Tk).",
-)
+@wrong("returning the scores with queries as columns", "Rows are queries, columns are keys: (B, Tq, Tk).")
 def bilinear_swapped(q, k, W):
     return (q @ W @ k.transpose(-2, -1)).transpose(-2, -1)
 
 
-@mistake(
-    "bilinear_scores",
+@wrong(
     "reshaping the keys where they should be transposed",
     "reshape cuts the numbers anew and mixes keys; transpose moves the axes.",
 )
@@ -332,34 +263,27 @@ def bilinear_reshaped(q, k, W):
     return q @ W @ k.reshape(k.shape[0], k.shape[2], k.shape[1])
 
 
-@mistake(
-    "bilinear_scores",
-    "adding the queries up",
-    "Every query keeps its own row: (B, Tq, Tk).",
-)
+@wrong("adding the queries up", "Every query keeps its own row: (B, Tq, Tk).")
 def bilinear_sums_queries(q, k, W):
     return (q @ W @ k.transpose(-2, -1)).sum(dim=1, keepdim=True)
 
 
-@mistake("bilinear_scores", "a tanh around the score", "The tanh belongs to the additive score, which comes next.")
+@wrong("a tanh around the score", "The tanh belongs to the additive score, which comes next.")
 def bilinear_tanh(q, k, W):
     return torch.tanh(q @ W @ k.transpose(-2, -1))
 
 
-@mistake(
-    "bilinear_scores",
-    "cutting W off with .detach() or .data",
-    "W is what this score learns; its gradient must come through.",
-)
+@wrong("cutting W off with .detach() or .data", "W is what this score learns; its gradient must come through.")
 def bilinear_detached(q, k, W):
     return q @ W.detach() @ k.transpose(-2, -1)
 
 
 # 1.6 additive_scores ------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("additive_scores")
 
-@mistake(
-    "additive_scores",
+
+@wrong(
     "leaving the tanh out",
     "Without it the score is a number for the query plus a number for the key: which key is best would not depend on "
     "the query.",
@@ -368,8 +292,7 @@ def additive_linear(q, k, W_q, W_k, w):
     return ((q @ W_q)[:, :, None] + (k @ W_k)[:, None]) @ w
 
 
-@mistake(
-    "additive_scores",
+@wrong(
     "taking the tanh of query and key before they are added",
     "Then the two never interact, and every query prefers the same key. Add first, then tanh.",
 )
@@ -377,17 +300,12 @@ def additive_tanh_first(q, k, W_q, W_k, w):
     return (torch.tanh(q @ W_q)[:, :, None] + torch.tanh(k @ W_k)[:, None]) @ w
 
 
-@mistake(
-    "additive_scores",
-    "multiplying query and key in the hidden layer",
-    "This score adds them, which is where its name comes from.",
-)
+@wrong("multiplying query and key in the hidden layer", "This score adds them, which is where its name comes from.")
 def additive_product(q, k, W_q, W_k, w):
     return torch.tanh((q @ W_q)[:, :, None] * (k @ W_k)[:, None]) @ w
 
 
-@mistake(
-    "additive_scores",
+@wrong(
     "giving the new axis of length 1 to the wrong one of the two",
     "The query is (B, Tq, 1, d_h) and the key (B, 1, Tk, d_h); you have them the other way round.",
 )
@@ -395,13 +313,12 @@ def additive_swapped(q, k, W_q, W_k, w):
     return torch.tanh((q @ W_q)[:, None] + (k @ W_k)[:, :, None]) @ w
 
 
-@mistake("additive_scores", "a sigmoid in place of tanh", "tanh lies between -1 and 1, the sigmoid between 0 and 1.")
+@wrong("a sigmoid in place of tanh", "tanh lies between -1 and 1, the sigmoid between 0 and 1.")
 def additive_sigmoid(q, k, W_q, W_k, w):
     return torch.sigmoid((q @ W_q)[:, :, None] + (k @ W_k)[:, None]) @ w
 
 
-@mistake(
-    "additive_scores",
+@wrong(
     "adding up the hidden layer without w",
     "w says how much each hidden number counts, and it is learned: end with @ w.",
 )
@@ -409,20 +326,12 @@ def additive_without_w(q, k, W_q, W_k, w):
     return torch.tanh((q @ W_q)[:, :, None] + (k @ W_k)[:, None]).sum(-1)
 
 
-@mistake(
-    "additive_scores",
-    "taking the tanh after w",
-    "First tanh on each of the d_h hidden numbers, then w reads the score off them.",
-)
+@wrong("taking the tanh after w", "First tanh on each of the d_h hidden numbers, then w reads the score off them.")
 def additive_tanh_last(q, k, W_q, W_k, w):
     return torch.tanh(((q @ W_q)[:, :, None] + (k @ W_k)[:, None]) @ w)
 
 
-@mistake(
-    "additive_scores",
-    "dividing by the number of hidden entries",
-    "tanh bounds the score already; nothing is divided here.",
-)
+@wrong("dividing by the number of hidden entries", "tanh bounds the score already; nothing is divided here.")
 def additive_mean(q, k, W_q, W_k, w):
     return torch.tanh((q @ W_q)[:, :, None] + (k @ W_k)[:, None]) @ w / len(w)
 
@@ -443,24 +352,22 @@ def _attend(q, k, v, divisor, dim=-1):
     return weights @ v, weights
 
 
-@mistake("SelfAttention", "scores that are not divided by √d_k", "Use scaled_dot_scores from exercise 1.4.")
+wrong = mistakes_of("SelfAttention")
+
+
+@wrong("scores that are not divided by √d_k", "Use scaled_dot_scores from exercise 1.4.")
 class AttentionUnscaled(_Layer):
     def forward(self, x):
         return _attend(self.W_q(x), self.W_k(x), self.W_v(x), 1.0)
 
 
-@mistake(
-    "SelfAttention",
-    "dividing by the root of d_model",
-    "The dot product is taken after the projection, over d_k entries.",
-)
+@wrong("dividing by the root of d_model", "The dot product is taken after the projection, over d_k entries.")
 class AttentionScaledByModel(_Layer):
     def forward(self, x):
         return _attend(self.W_q(x), self.W_k(x), self.W_v(x), math.sqrt(x.shape[-1]))
 
 
-@mistake(
-    "SelfAttention",
+@wrong(
     "a softmax over the queries",
     "The weights of one query sum to 1: softmax over the keys, dim=-1. On a square matrix nothing warns you.",
 )
@@ -470,8 +377,7 @@ class AttentionWrongAxis(_Layer):
         return _attend(q, k, v, math.sqrt(q.shape[-1]), dim=1)
 
 
-@mistake(
-    "SelfAttention",
+@wrong(
     "making the keys with W_q",
     "Copy and paste? Keys come from W_k. With one matrix for both, every token looks for its own kind.",
 )
@@ -481,26 +387,21 @@ class AttentionKeysFromQueries(_Layer):
         return _attend(q, self.W_q(x), self.W_v(x), math.sqrt(q.shape[-1]))
 
 
-@mistake(
-    "SelfAttention",
-    "averaging the tokens themselves",
-    "What is handed over are the values: average W_v(x), not x.",
-)
+@wrong("averaging the tokens themselves", "What is handed over are the values: average W_v(x), not x.")
 class AttentionWithoutValues(_Layer):
     def forward(self, x):
         q = self.W_q(x)
         return _attend(q, self.W_k(x), x, math.sqrt(q.shape[-1]))
 
 
-@mistake("SelfAttention", "returning the weights first", "The context comes first: `return context, weights`.")
+@wrong("returning the weights first", "The context comes first: `return context, weights`.")
 class AttentionSwappedOutputs(_Layer):
     def forward(self, x):
         q = self.W_q(x)
         return _attend(q, self.W_k(x), self.W_v(x), math.sqrt(q.shape[-1]))[::-1]
 
 
-@mistake(
-    "SelfAttention",
+@wrong(
     "returning the scores in place of the weights",
     "The second output is what softmax made of the scores; its rows sum to 1.",
 )
@@ -511,18 +412,14 @@ class AttentionReturnsScores(_Layer):
         return context, q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
 
 
-@mistake(
-    "SelfAttention",
-    "exchanging queries and keys",
-    "Rows are queries: W_q(x) stands on the left of the product.",
-)
+@wrong("exchanging queries and keys", "Rows are queries: W_q(x) stands on the left of the product.")
 class AttentionSwappedRoles(_Layer):
     def forward(self, x):
         k = self.W_k(x)
         return _attend(k, self.W_q(x), self.W_v(x), math.sqrt(k.shape[-1]))
 
 
-@mistake("SelfAttention", "layers with bias", says="W_q.bias")
+@wrong("layers with bias", says="W_q.bias")
 class AttentionWithBias(_Layer):
     def __init__(self, d_model, d_k, d_v):
         super().__init__(d_model, d_k, d_v, bias=True)
@@ -532,7 +429,7 @@ class AttentionWithBias(_Layer):
         return _attend(q, self.W_k(x), self.W_v(x), math.sqrt(q.shape[-1]))
 
 
-@mistake("SelfAttention", "other names for the projections", says="they should be W_q.weight")
+@wrong("other names for the projections", says="they should be W_q.weight")
 class AttentionOtherNames(nn.Module):
     def __init__(self, d_model, d_k, d_v):
         super().__init__()
@@ -544,7 +441,7 @@ class AttentionOtherNames(nn.Module):
         return _attend(q, self.key(x), self.value(x), math.sqrt(q.shape[-1]))
 
 
-@mistake("SelfAttention", "returning the context alone", says="it should return 2 things: context and weights")
+@wrong("returning the context alone", says="it should return 2 things: context and weights")
 class AttentionContextOnly(_Layer):
     def forward(self, x):
         q = self.W_q(x)
@@ -553,34 +450,35 @@ class AttentionContextOnly(_Layer):
 
 # 1.8 numpy_scores ---------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("numpy_scores")
 
-@mistake("numpy_scores", "computing it with PyTorch", "Here it should be NumPy from end to end.")
+
+@wrong("computing it with PyTorch", "Here it should be NumPy from end to end.")
 def numpy_with_torch(q, k):
     return torch.from_numpy(q) @ torch.from_numpy(k).T / math.sqrt(q.shape[1])
 
 
-@mistake("numpy_scores", "not dividing", "These are dot products; divide them by the root of d.")
+@wrong("not dividing", "These are dot products; divide them by the root of d.")
 def numpy_unscaled(q, k):
     return q @ k.T
 
 
-@mistake("numpy_scores", "dividing by d", "By its square root: math.sqrt(q.shape[1]).")
+@wrong("dividing by d", "By its square root: math.sqrt(q.shape[1]).")
 def numpy_by_d(q, k):
     return q @ k.T / q.shape[1]
 
 
-@mistake("numpy_scores", "dividing by the root of the number of keys", "k.shape is (Tk, d): the root of d is meant.")
+@wrong("dividing by the root of the number of keys", "k.shape is (Tk, d): the root of d is meant.")
 def numpy_by_keys(q, k):
     return q @ k.T / np.sqrt(np.array(k.shape[0], dtype=q.dtype))
 
 
-@mistake("numpy_scores", "keys as rows", "Rows are queries, columns are keys: scores[i, j] with i for the query.")
+@wrong("keys as rows", "Rows are queries, columns are keys: scores[i, j] with i for the query.")
 def numpy_transposed(q, k):
     return k @ q.T / np.array(math.sqrt(q.shape[1]), dtype=q.dtype)
 
 
-@mistake(
-    "numpy_scores",
+@wrong(
     "a 64-bit number creeping in, from np.zeros without a dtype or from np.sqrt of a whole number,",
     "Say np.zeros(..., dtype=q.dtype), and take the root with math.sqrt.",
 )
@@ -592,8 +490,7 @@ def numpy_always_double(q, k):
     return scores
 
 
-@mistake(
-    "numpy_scores",
+@wrong(
     "multiplying entry by entry",
     "q * k pairs query i with key i alone, and needs as many of the one as of the other. Every query meets every key.",
 )
@@ -601,100 +498,96 @@ def numpy_elementwise(q, k):
     return (q * k).sum(-1) / np.sqrt(q.shape[1]).astype(q.dtype)
 
 
-@mistake("numpy_scores", "a list of lists", says="it should return a NumPy array")
+@wrong("a list of lists", says="it should return a NumPy array")
 def numpy_list(q, k):
     return [[float(a @ b) / math.sqrt(q.shape[1]) for b in k] for a in q]
 
 
 # 1.9 counterexample -------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("counterexample")
 
-@mistake("counterexample", "as many keys as entries", says="both implementations give the same")
+
+@wrong("as many keys as entries", says="both implementations give the same")
 def counterexample_square():
     return torch.randn(1, 2, 4), torch.randn(1, 4, 4)
 
 
-@mistake("counterexample", "queries of zeros", says="both implementations give the same")
+@wrong("queries of zeros", says="both implementations give the same")
 def counterexample_zeros():
     return torch.zeros(1, 2, 3), torch.ones(1, 5, 3)
 
 
-@mistake("counterexample", "a single key", says="both implementations give the same")
+@wrong("a single key", says="both implementations give the same")
 def counterexample_one_key():
     return torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, 4.0]]])
 
 
-@mistake("counterexample", "equal keys", says="both implementations give the same")
+@wrong("equal keys", says="both implementations give the same")
 def counterexample_equal_keys():
     return torch.tensor([[[1.0, 2.0]]]), torch.ones(1, 5, 2)
 
 
-@mistake("counterexample", "one tensor", says="it should return two tensors as a tuple")
+@wrong("one tensor", says="it should return two tensors as a tuple")
 def counterexample_one_tensor():
     return torch.randn(1, 3, 2)
 
 
-@mistake("counterexample", "shapes in place of tensors", says="the first is a tuple")
+@wrong("shapes in place of tensors", says="the first is a tuple")
 def counterexample_shapes():
     return (1, 2, 3), (1, 5, 3)
 
 
-@mistake("counterexample", "tensors without a batch", says="the first tensor should have the axes (B, Tq, d)")
+@wrong("tensors without a batch", says="the first tensor should have the axes (B, Tq, d)")
 def counterexample_without_batch():
     return torch.randn(2, 3), torch.randn(5, 3)
 
 
-@mistake("counterexample", "vectors of different length", says="cannot take these inputs")
+@wrong("vectors of different length", says="cannot take these inputs")
 def counterexample_lengths_differ():
     return torch.randn(1, 2, 3), torch.randn(1, 5, 4)
 
 
-@mistake("counterexample", "entries that are not finite", says="has no finite result on these inputs")
+@wrong("entries that are not finite", says="has no finite result on these inputs")
 def counterexample_infinite():
     return torch.full((1, 1, 2), float("inf")), torch.zeros(1, 3, 2)
 
 
 # 1.10 repaired_weights ----------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("repaired_weights")
 
-@mistake(
-    "repaired_weights",
-    "the root of the number of keys",
-    "k.shape[1] is Tk. The vectors' length is the last entry of the shape.",
-)
+
+@wrong("the root of the number of keys", "k.shape[1] is Tk. The vectors' length is the last entry of the shape.")
 def repaired_unchanged(q, k):
     return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(k.shape[1]), dim=-1)
 
 
-@mistake("repaired_weights", "dividing by d", "By its square root: the size of a score is √d, its variance is d.")
+@wrong("dividing by d", "By its square root: the size of a score is √d, its variance is d.")
 def repaired_by_d(q, k):
     return torch.softmax(q @ k.transpose(-2, -1) / k.shape[-1], dim=-1)
 
 
-@mistake("repaired_weights", "not dividing at all", "The division is needed; its number was wrong.")
+@wrong("not dividing at all", "The division is needed; its number was wrong.")
 def repaired_without_division(q, k):
     return torch.softmax(q @ k.transpose(-2, -1), dim=-1)
 
 
-@mistake(
-    "repaired_weights",
-    "the root of the number of queries",
-    "q.shape[1] is Tq. The vectors' length is the last entry of the shape.",
-)
+@wrong("the root of the number of queries", "q.shape[1] is Tq. The vectors' length is the last entry of the shape.")
 def repaired_by_queries(q, k):
     return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[1]), dim=-1)
 
 
-@mistake("repaired_weights", "a softmax over the queries", "That line was right: over the keys, dim=-1.")
+@wrong("a softmax over the queries", "That line was right: over the keys, dim=-1.")
 def repaired_wrong_axis(q, k):
     return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(k.shape[-1]), dim=1)
 
 
-@mistake("repaired_weights", "returning the scores", "The softmax line stays: the rows have to sum to 1.")
+@wrong("returning the scores", "The softmax line stays: the rows have to sum to 1.")
 def repaired_scores_only(q, k):
     return q @ k.transpose(-2, -1) / math.sqrt(k.shape[-1])
 
 
-@mistake("repaired_weights", "multiplying by √d", "Divide: the scores are too large, not too small.")
+@wrong("multiplying by √d", "Divide: the scores are too large, not too small.")
 def repaired_multiplied(q, k):
     return torch.softmax(q @ k.transpose(-2, -1) * math.sqrt(k.shape[-1]), dim=-1)

@@ -4,29 +4,31 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from attention_course.authoring import alternative
+from attention_course.authoring import alternatives_of
 
 # 2.1 softmax --------------------------------------------------------------------------------------------------------
 
+right = alternatives_of("softmax")
 
-@alternative("softmax")
+
+@right
 def softmax_fused(x, dim):
     return torch.softmax(x, dim)
 
 
-@alternative("softmax")
+@right
 def softmax_by_values(x, dim):
     largest = x.max(dim=dim, keepdim=True).values.detach()
     powers = (x - largest).exp()
     return powers / powers.sum(dim=dim, keepdim=True)
 
 
-@alternative("softmax")
+@right
 def softmax_by_logarithms(x, dim):
     return torch.exp(torch.log_softmax(x, dim))
 
 
-@alternative("softmax")
+@right
 def softmax_moves_the_axis(x, dim):
     rows = x.movedim(dim, -1)
     powers = torch.exp(rows - rows.amax(-1)[..., None])
@@ -35,18 +37,20 @@ def softmax_moves_the_axis(x, dim):
 
 # 2.2 log_softmax ----------------------------------------------------------------------------------------------------
 
+right = alternatives_of("log_softmax")
 
-@alternative("log_softmax")
+
+@right
 def log_softmax_fused(x, dim):
     return F.log_softmax(x, dim=dim)
 
 
-@alternative("log_softmax")
+@right
 def log_softmax_by_logsumexp(x, dim):
     return x - x.logsumexp(dim, keepdim=True)
 
 
-@alternative("log_softmax")
+@right
 def log_softmax_adds_the_maximum_back(x, dim):
     largest = x.max(dim=dim, keepdim=True).values
     return x - (largest + (x - largest).exp().sum(dim=dim, keepdim=True).log())
@@ -54,38 +58,42 @@ def log_softmax_adds_the_maximum_back(x, dim):
 
 # 2.3 softmax_with_temperature ---------------------------------------------------------------------------------------
 
+right = alternatives_of("softmax_with_temperature")
 
-@alternative("softmax_with_temperature")
+
+@right
 def temperature_fused(x, temperature, dim):
     return torch.softmax(x / temperature, dim=dim)
 
 
-@alternative("softmax_with_temperature")
+@right
 def temperature_after_the_shift(x, temperature, dim):
     powers = torch.exp((x - x.amax(dim=dim, keepdim=True)) / temperature)
     return powers / powers.sum(dim=dim, keepdim=True)
 
 
-@alternative("softmax_with_temperature")
+@right
 def temperature_on_logarithms(x, temperature, dim):
     return torch.softmax(torch.log_softmax(x, dim) / temperature, dim)
 
 
 # 2.4 softmax_jvp ----------------------------------------------------------------------------------------------------
 
+right = alternatives_of("softmax_jvp")
 
-@alternative("softmax_jvp")
+
+@right
 def jvp_builds_the_matrix(p, g):
     jacobian = torch.diag_embed(p) - p[..., :, None] * p[..., None, :]
     return (jacobian @ g[..., None])[..., 0]
 
 
-@alternative("softmax_jvp")
+@right
 def jvp_einsum(p, g):
     return p * g - p * torch.einsum("...i,...i->...", p, g)[..., None]
 
 
-@alternative("softmax_jvp")
+@right
 def jvp_two_terms(p, g):
     terms = p * g
     return terms - p * terms.sum(-1, keepdim=True)
@@ -93,8 +101,10 @@ def jvp_two_terms(p, g):
 
 # 2.5 online_softmax -------------------------------------------------------------------------------------------------
 
+right = alternatives_of("online_softmax")
 
-@alternative("online_softmax")
+
+@right
 def online_all_at_once(chunks):
     x = torch.cat(chunks, dim=-1)
     maximum = x.amax(dim=-1, keepdim=True)
@@ -102,7 +112,7 @@ def online_all_at_once(chunks):
     return torch.exp(x - maximum) / denominator, maximum, denominator
 
 
-@alternative("online_softmax")
+@right
 def online_guards_minus_infinity(chunks):
     maximum = torch.full_like(chunks[0][..., :1], -torch.inf)
     denominator = torch.zeros_like(maximum)
@@ -114,7 +124,7 @@ def online_guards_minus_infinity(chunks):
     return torch.cat([torch.exp(c - maximum) for c in chunks], dim=-1) / denominator, maximum, denominator
 
 
-@alternative("online_softmax")
+@right
 def online_corrects_the_numerators(chunks):
     maximum = chunks[0].new_full((*chunks[0].shape[:-1], 1), torch.finfo(chunks[0].dtype).min)
     numerators = chunks[0][..., :0]
@@ -126,7 +136,7 @@ def online_corrects_the_numerators(chunks):
     return numerators / denominator, maximum, denominator
 
 
-@alternative("online_softmax")
+@right
 def online_score_by_score(chunks):
     scores = torch.cat(chunks, dim=-1)
     m = torch.full_like(scores[..., 0], torch.finfo(scores.dtype).min)
@@ -140,8 +150,10 @@ def online_score_by_score(chunks):
 
 # 2.6 test_softmax ---------------------------------------------------------------------------------------------------
 
+right = alternatives_of("test_softmax")
 
-@alternative("test_softmax")
+
+@right
 def test_by_properties(implementation):
     x = torch.tensor([[[0.0, 3.0], [1.0, -2.0]], [[900.0, 901.0], [-950.0, -952.0]]], dtype=torch.float64)
     kept = x.clone()
@@ -157,7 +169,7 @@ def test_by_properties(implementation):
     assert torch.equal(x, kept)
 
 
-@alternative("test_softmax")
+@right
 def test_against_numpy(implementation):
     def reference(x, axis):
         powers = np.exp(x - x.max(axis=axis, keepdims=True))
@@ -172,7 +184,7 @@ def test_against_numpy(implementation):
         np.testing.assert_array_equal(x.numpy(), numbers)
 
 
-@alternative("test_softmax")
+@right
 def test_one_thing_at_a_time(implementation):
     def same(x, dim):
         before = x.clone()
@@ -193,39 +205,43 @@ def test_one_thing_at_a_time(implementation):
 
 # 2.7 counterexample -------------------------------------------------------------------------------------------------
 
+right = alternatives_of("counterexample")
 
-@alternative("counterexample")
+
+@right
 def counterexample_negative():
     return torch.tensor([[[-1000.0, -999.0, -1002.0], [0.0, 0.0, 0.0]]]), torch.eye(3)[None]
 
 
-@alternative("counterexample")
+@right
 def counterexample_across_examples():
     scores = torch.zeros(2, 1, 3)
     scores[1] = 200
     return scores, torch.randn(2, 3, 4)
 
 
-@alternative("counterexample")
+@right
 def counterexample_random():
     return 1e4 * torch.randn(2, 5, 3), torch.randn(2, 3, 2)
 
 
 # 2.8 repaired_attention ---------------------------------------------------------------------------------------------
 
+right = alternatives_of("repaired_attention")
 
-@alternative("repaired_attention")
+
+@right
 def repaired_fused(scores, v):
     return torch.softmax(scores, dim=-1) @ v
 
 
-@alternative("repaired_attention")
+@right
 def repaired_divides_first(scores, v):
     powers = torch.exp(scores - scores.max(dim=2, keepdim=True).values)
     return torch.einsum("bqk,bkd->bqd", powers / powers.sum(dim=2, keepdim=True), v)
 
 
-@alternative("repaired_attention")
+@right
 def repaired_query_by_query(scores, v):
     contexts = []
     for i in range(scores.shape[1]):

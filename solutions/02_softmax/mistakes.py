@@ -2,13 +2,14 @@
 
 import torch
 
-from attention_course.authoring import mistake
+from attention_course.authoring import mistakes_of
 
 # 2.1 softmax: these are also what a learner's own test (2.6) is judged by ------------------------------------------
 
+wrong = mistakes_of("softmax")
 
-@mistake(
-    "softmax",
+
+@wrong(
     "the formula without the shift",
     "e^89 is too large for 32 bits. Subtract the maximum along dim before the exponential.",
 )
@@ -17,8 +18,7 @@ def softmax_unshifted(x, dim):
     return powers / powers.sum(dim=dim, keepdim=True)
 
 
-@mistake(
-    "softmax",
+@wrong(
     "subtracting one maximum for the whole tensor",
     "It saves the largest row and lets rows far below it underflow to 0 / 0. Take the maximum along dim.",
 )
@@ -27,8 +27,7 @@ def softmax_one_maximum(x, dim):
     return powers / powers.sum(dim=dim, keepdim=True)
 
 
-@mistake(
-    "softmax",
+@wrong(
     "subtracting the maximum only where it is above 0",
     "A row of scores far below 0 needs the shift as well, else all of its powers underflow to 0.",
 )
@@ -37,8 +36,7 @@ def softmax_maximum_with_zero(x, dim):
     return powers / powers.sum(dim=dim, keepdim=True)
 
 
-@mistake(
-    "softmax",
+@wrong(
     "subtracting the maximum after the exponential",
     "A constant may be added to the scores, not to their powers. Subtract first, then take the exponential.",
 )
@@ -48,8 +46,7 @@ def softmax_shifts_the_powers(x, dim):
     return powers / powers.sum(dim=dim, keepdim=True)
 
 
-@mistake(
-    "softmax",
+@wrong(
     "subtracting the minimum",
     "That makes the smallest exponent 0 and leaves the largest as large as before, or larger. Subtract the maximum.",
 )
@@ -58,8 +55,7 @@ def softmax_minimum(x, dim):
     return powers / powers.sum(dim=dim, keepdim=True)
 
 
-@mistake(
-    "softmax",
+@wrong(
     "subtracting the mean",
     "A score can lie far above the mean, and its power still overflows. Nothing lies above the maximum.",
 )
@@ -68,18 +64,13 @@ def softmax_mean(x, dim):
     return powers / powers.sum(dim=dim, keepdim=True)
 
 
-@mistake(
-    "softmax",
-    "adding the maximum in place of subtracting it",
-    "The largest exponent should become 0. Look at the sign.",
-)
+@wrong("adding the maximum in place of subtracting it", "The largest exponent should become 0. Look at the sign.")
 def softmax_adds_the_maximum(x, dim):
     powers = torch.exp(x + x.amax(dim=dim, keepdim=True))
     return powers / powers.sum(dim=dim, keepdim=True)
 
 
-@mistake(
-    "softmax",
+@wrong(
     "cutting large scores off",
     "Nothing overflows then, but all scores beyond the cut become equal. A shift keeps their differences.",
 )
@@ -88,28 +79,21 @@ def softmax_clamps(x, dim):
     return powers / powers.sum(dim=dim, keepdim=True)
 
 
-@mistake(
-    "softmax",
-    "softmax over the last axis, whatever dim says,",
-    "Hand dim to both the maximum and the sum.",
-)
+@wrong("softmax over the last axis, whatever dim says,", "Hand dim to both the maximum and the sum.")
 def softmax_last_axis(x, dim):
     powers = torch.exp(x - x.amax(dim=-1, keepdim=True))
     return powers / powers.sum(dim=-1, keepdim=True)
 
 
-@mistake(
-    "softmax",
-    "dividing by the sum over the whole tensor",
-    "Each row along dim has a sum of its own: sum(dim=..., keepdim=True).",
+@wrong(
+    "dividing by the sum over the whole tensor", "Each row along dim has a sum of its own: sum(dim=..., keepdim=True)."
 )
 def softmax_one_sum(x, dim):
     powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
     return powers / powers.sum()
 
 
-@mistake(
-    "softmax",
+@wrong(
     "leaving out keepdim=True",
     "Without it the axis dim is gone from the maximum and the sum, and they do not line up with x any more.",
 )
@@ -118,26 +102,17 @@ def softmax_without_keepdim(x, dim):
     return powers / powers.sum(dim=dim)
 
 
-@mistake(
-    "softmax",
-    "dividing the scores themselves by their sum",
-    "Scores may be negative or sum to 0. Take the exponential first.",
-)
+@wrong("dividing the scores themselves by their sum", "Scores may be negative or sum to 0. Take the exponential first.")
 def softmax_without_exponential(x, dim):
     return x / x.sum(dim=dim, keepdim=True)
 
 
-@mistake(
-    "softmax",
-    "the logarithm of the weights",
-    "That is the next exercise. The weights themselves are positive and sum to 1.",
-)
+@wrong("the logarithm of the weights", "That is the next exercise. The weights themselves are positive and sum to 1.")
 def softmax_logarithm(x, dim):
     return torch.log_softmax(x, dim)
 
 
-@mistake(
-    "softmax",
+@wrong(
     "shifting the scores in place",
     "`x -= ...` writes into the caller's tensor. Write x - ... and give the result a name of its own.",
 )
@@ -147,8 +122,7 @@ def softmax_in_place(x, dim):
     return powers / powers.sum(dim=dim, keepdim=True)
 
 
-@mistake(
-    "softmax",
+@wrong(
     "computing in 32 bits whatever comes in",
     "Leave out .float() and dtype=torch.float32: with the shift, every dtype is safe.",
 )
@@ -159,9 +133,10 @@ def softmax_to_float32(x, dim):
 
 # 2.2 log_softmax ----------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("log_softmax")
 
-@mistake(
-    "log_softmax",
+
+@wrong(
     "the logarithm of softmax(x, dim)",
     "The weight underflows to 0 before the logarithm is taken. Section 3 cancels the two on paper.",
 )
@@ -169,8 +144,7 @@ def log_softmax_of_weights(x, dim):
     return torch.log(torch.softmax(x, dim))
 
 
-@mistake(
-    "log_softmax",
+@wrong(
     "adding 1e-9 before the logarithm",
     "It hides the infinity and gives -20.7 in its place. Never form the weight, then nothing has to be patched.",
 )
@@ -178,17 +152,14 @@ def log_softmax_patched(x, dim):
     return torch.log(torch.softmax(x, dim) + 1e-9)
 
 
-@mistake(
-    "log_softmax",
-    "leaving out the shift",
-    "e^200 is too large for 32 bits. Subtract the maximum along dim before the exponential.",
+@wrong(
+    "leaving out the shift", "e^200 is too large for 32 bits. Subtract the maximum along dim before the exponential."
 )
 def log_softmax_unshifted(x, dim):
     return x - torch.log(torch.exp(x).sum(dim=dim, keepdim=True))
 
 
-@mistake(
-    "log_softmax",
+@wrong(
     "shifting the scores in the sum but not the one in front of it",
     "The first term is s - m, not s: both terms are shifted, or neither.",
 )
@@ -196,17 +167,12 @@ def log_softmax_half_shifted(x, dim):
     return x - torch.log(torch.exp(x - x.amax(dim=dim, keepdim=True)).sum(dim=dim, keepdim=True))
 
 
-@mistake(
-    "log_softmax",
-    "stopping at the shifted scores",
-    "The logarithm of the sum is still to be subtracted.",
-)
+@wrong("stopping at the shifted scores", "The logarithm of the sum is still to be subtracted.")
 def log_softmax_without_sum(x, dim):
     return x - x.amax(dim=dim, keepdim=True)
 
 
-@mistake(
-    "log_softmax",
+@wrong(
     "subtracting the sum itself, not its logarithm,",
     "A division by the sum becomes, after the logarithm, a subtraction of the logarithm of the sum.",
 )
@@ -215,26 +181,17 @@ def log_softmax_without_logarithm(x, dim):
     return shifted - torch.exp(shifted).sum(dim=dim, keepdim=True)
 
 
-@mistake(
-    "log_softmax",
-    "minus the logarithm",
-    "That is the loss. The logarithm of a weight is never above 0.",
-)
+@wrong("minus the logarithm", "That is the loss. The logarithm of a weight is never above 0.")
 def log_softmax_negative(x, dim):
     return -torch.log_softmax(x, dim)
 
 
-@mistake(
-    "log_softmax",
-    "working along the last axis, whatever dim says,",
-    "Hand dim to both the maximum and the sum.",
-)
+@wrong("working along the last axis, whatever dim says,", "Hand dim to both the maximum and the sum.")
 def log_softmax_last_axis(x, dim):
     return torch.log_softmax(x, -1)
 
 
-@mistake(
-    "log_softmax",
+@wrong(
     "subtracting one maximum for the whole tensor",
     "In rows far below it all powers underflow, and the logarithm of their sum is minus infinity. Take it along dim.",
 )
@@ -243,8 +200,7 @@ def log_softmax_one_maximum(x, dim):
     return shifted - torch.log(torch.exp(shifted).sum(dim=dim, keepdim=True))
 
 
-@mistake(
-    "log_softmax",
+@wrong(
     "leaving out keepdim=True",
     "Without it the axis dim is gone from the maximum and the sum, and they do not line up with x any more.",
 )
@@ -253,11 +209,7 @@ def log_softmax_without_keepdim(x, dim):
     return shifted - torch.log(torch.exp(shifted).sum(dim=dim))
 
 
-@mistake(
-    "log_softmax",
-    "a logarithm to base 2",
-    "The inverse of torch.exp is torch.log, the natural logarithm.",
-)
+@wrong("a logarithm to base 2", "The inverse of torch.exp is torch.log, the natural logarithm.")
 def log_softmax_base_two(x, dim):
     shifted = x - x.amax(dim=dim, keepdim=True)
     return shifted - torch.log2(torch.exp(shifted).sum(dim=dim, keepdim=True))
@@ -265,9 +217,10 @@ def log_softmax_base_two(x, dim):
 
 # 2.3 softmax_with_temperature ---------------------------------------------------------------------------------------
 
+wrong = mistakes_of("softmax_with_temperature")
 
-@mistake(
-    "softmax_with_temperature",
+
+@wrong(
     "multiplying by the temperature",
     "Then a higher temperature sharpens. Divide: hot is flat. (The weights to the power T come to the same thing.)",
 )
@@ -275,8 +228,7 @@ def temperature_multiplies(x, temperature, dim):
     return torch.softmax(x * temperature, dim)
 
 
-@mistake(
-    "softmax_with_temperature",
+@wrong(
     "a temperature that cancels",
     "Dividing powers or weights by T and then by their sum removes T again, and so does adding it to all scores. "
     "It has to divide the scores.",
@@ -286,17 +238,12 @@ def temperature_cancels(x, temperature, dim):
     return weights / weights.sum(dim=dim, keepdim=True)
 
 
-@mistake(
-    "softmax_with_temperature",
-    "dividing the weights by the temperature",
-    "Then they no longer sum to 1. Divide the scores, before softmax.",
-)
+@wrong("dividing the weights by the temperature", "Then they no longer sum to 1. Divide the scores, before softmax.")
 def temperature_divides_the_weights(x, temperature, dim):
     return torch.softmax(x, dim) / temperature
 
 
-@mistake(
-    "softmax_with_temperature",
+@wrong(
     "dividing by the root of the temperature",
     "The root belongs to lesson 01: there T is √d_k already. Here divide by T as it is.",
 )
@@ -304,17 +251,12 @@ def temperature_root(x, temperature, dim):
     return torch.softmax(x / temperature**0.5, dim)
 
 
-@mistake(
-    "softmax_with_temperature",
-    "dividing by the temperature twice",
-    "One division of the scores is enough.",
-)
+@wrong("dividing by the temperature twice", "One division of the scores is enough.")
 def temperature_twice(x, temperature, dim):
     return torch.softmax(x / temperature / temperature, dim)
 
 
-@mistake(
-    "softmax_with_temperature",
+@wrong(
     "softmax of weights in place of scores",
     "Softmax is applied twice here. Divide x, the scores, by the temperature and apply softmax once.",
 )
@@ -322,8 +264,7 @@ def temperature_of_weights(x, temperature, dim):
     return torch.softmax(torch.softmax(x, dim) / temperature, dim)
 
 
-@mistake(
-    "softmax_with_temperature",
+@wrong(
     "the formula without the shift",
     "A low temperature makes scores large. Use your own softmax of exercise 2.1, which can take them.",
 )
@@ -332,39 +273,28 @@ def temperature_unshifted(x, temperature, dim):
     return powers / powers.sum(dim=dim, keepdim=True)
 
 
-@mistake(
-    "softmax_with_temperature",
-    "working along the last axis, whatever dim says,",
-    "Hand dim on to softmax.",
-)
+@wrong("working along the last axis, whatever dim says,", "Hand dim on to softmax.")
 def temperature_last_axis(x, temperature, dim):
     return torch.softmax(x / temperature, -1)
 
 
-@mistake(
-    "softmax_with_temperature",
-    "dividing in place",
-    "`x /= ...` writes into the caller's tensor. Write x / temperature.",
-)
+@wrong("dividing in place", "`x /= ...` writes into the caller's tensor. Write x / temperature.")
 def temperature_in_place(x, temperature, dim):
     x /= temperature
     return torch.softmax(x, dim)
 
 
-@mistake(
-    "softmax_with_temperature",
-    "a division that rounds down",
-    "`//` keeps whole numbers only. A single / divides.",
-)
+@wrong("a division that rounds down", "`//` keeps whole numbers only. A single / divides.")
 def temperature_rounds_down(x, temperature, dim):
     return torch.softmax(x // temperature, dim)
 
 
 # 2.4 softmax_jvp ----------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("softmax_jvp")
 
-@mistake(
-    "softmax_jvp",
+
+@wrong(
     "the diagonal of the Jacobian alone",
     "Each weight also answers to every other score: the entries -w_i w_j are missing.",
 )
@@ -372,8 +302,7 @@ def jvp_diagonal(p, g):
     return p * (1 - p) * g
 
 
-@mistake(
-    "softmax_jvp",
+@wrong(
     "leaving out the subtraction",
     "p times g alone forgets that the weights have to go on summing to 1. Subtract the average from g first.",
 )
@@ -381,8 +310,7 @@ def jvp_no_average(p, g):
     return p * g
 
 
-@mistake(
-    "softmax_jvp",
+@wrong(
     "subtracting the average from p · g, not from g,",
     "The factor p stands in front of the bracket and multiplies both terms.",
 )
@@ -390,75 +318,43 @@ def jvp_bracket(p, g):
     return p * g - (p * g).sum(dim=-1, keepdim=True)
 
 
-@mistake(
-    "softmax_jvp",
-    "subtracting the plain mean of g",
-    "It is the average under the weights: the sum of p · g.",
-)
+@wrong("subtracting the plain mean of g", "It is the average under the weights: the sum of p · g.")
 def jvp_plain_mean(p, g):
     return p * (g - g.mean(dim=-1, keepdim=True))
 
 
-@mistake(
-    "softmax_jvp",
-    "subtracting the plain sum of g",
-    "Each g counts with its weight: the sum of p · g.",
-)
+@wrong("subtracting the plain sum of g", "Each g counts with its weight: the sum of p · g.")
 def jvp_plain_sum(p, g):
     return p * (g - g.sum(dim=-1, keepdim=True))
 
 
-@mistake(
-    "softmax_jvp",
-    "the opposite sign",
-    "A token whose g lies above the average gets a positive number: g minus the average.",
-)
+@wrong("the opposite sign", "A token whose g lies above the average gets a positive number: g minus the average.")
 def jvp_opposite(p, g):
     return p * ((p * g).sum(dim=-1, keepdim=True) - g)
 
 
-@mistake(
-    "softmax_jvp",
-    "one average for all rows",
-    "Every row has an average of its own: sum along the last axis and keep it.",
-)
+@wrong("one average for all rows", "Every row has an average of its own: sum along the last axis and keep it.")
 def jvp_one_average(p, g):
     return p * (g - (p * g).sum())
 
 
-@mistake(
-    "softmax_jvp",
-    "leaving out keepdim=True",
-    "Without it the sum has one axis less than g and does not line up with it.",
-)
+@wrong("leaving out keepdim=True", "Without it the sum has one axis less than g and does not line up with it.")
 def jvp_without_keepdim(p, g):
     return p * (g - (p * g).sum(dim=-1))
 
 
-@mistake(
-    "softmax_jvp",
-    "taking p for scores",
-    "p are weights already: softmax was applied before the call.",
-)
+@wrong("taking p for scores", "p are weights already: softmax was applied before the call.")
 def jvp_softmax_again(p, g):
     w = torch.softmax(p, dim=-1)
     return w * (g - (w * g).sum(dim=-1, keepdim=True))
 
 
-@mistake(
-    "softmax_jvp",
-    "exchanging p and g",
-    "The average is subtracted from g, and p is the factor in front.",
-)
+@wrong("exchanging p and g", "The average is subtracted from g, and p is the factor in front.")
 def jvp_exchanged(p, g):
     return g * (p - (p * g).sum(dim=-1, keepdim=True))
 
 
-@mistake(
-    "softmax_jvp",
-    "the Jacobian itself, without g,",
-    "What is asked for is its product with g, and that needs no matrix.",
-)
+@wrong("the Jacobian itself, without g,", "What is asked for is its product with g, and that needs no matrix.")
 def jvp_matrix(p, g):
     return torch.diag_embed(p) - p[..., :, None] * p[..., None, :]
 
@@ -487,8 +383,10 @@ def _right(denominator, maximum, higher, chunk):
     return denominator * torch.exp(maximum - higher) + torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
 
 
-@mistake(
-    "online_softmax",
+wrong = mistakes_of("online_softmax")
+
+
+@wrong(
     "a denominator that is not corrected when the maximum rises",
     "What was summed before still has the old maximum subtracted. Multiply it by e^(old - new) "
     "before you replace the old maximum.",
@@ -500,8 +398,7 @@ def online_uncorrected(chunks):
     return _online(chunks, _lowest(chunks), update)
 
 
-@mistake(
-    "online_softmax",
+@wrong(
     "correcting with e^(new - old)",
     "The maximum has risen, so the old terms must shrink: the exponent is old minus new, never above 0.",
 )
@@ -512,8 +409,7 @@ def online_wrong_way(chunks):
     return _online(chunks, _lowest(chunks), update)
 
 
-@mistake(
-    "online_softmax",
+@wrong(
     "a running maximum that starts at 0",
     "If all scores are below 0, the maximum stays at 0, which is none of them. Start from the lowest finite number.",
 )
@@ -521,8 +417,7 @@ def online_starts_at_zero(chunks):
     return _online(chunks, 0.0, _right)
 
 
-@mistake(
-    "online_softmax",
+@wrong(
     "a running maximum that starts at minus infinity",
     "It works until a whole chunk is -inf: then old and new maximum are both -inf, and their difference is nan. "
     "Start from torch.finfo(chunks[0].dtype).min.",
@@ -531,11 +426,7 @@ def online_starts_at_minus_infinity(chunks):
     return _online(chunks, -torch.inf, _right)
 
 
-@mistake(
-    "online_softmax",
-    "a denominator that starts at 1",
-    "Nothing has been read yet, so the sum is 0.",
-)
+@wrong("a denominator that starts at 1", "Nothing has been read yet, so the sum is 0.")
 def online_counts_one_more(chunks):
     maximum = chunks[0].amax(dim=-1, keepdim=True).clamp(min=_lowest(chunks))
     denominator = torch.ones_like(maximum)
@@ -546,11 +437,7 @@ def online_counts_one_more(chunks):
     return torch.cat([torch.exp(c - maximum) / denominator for c in chunks], dim=-1), maximum, denominator
 
 
-@mistake(
-    "online_softmax",
-    "a denominator that forgets the chunks before",
-    "Add what the chunk brings to what was there, corrected.",
-)
+@wrong("a denominator that forgets the chunks before", "Add what the chunk brings to what was there, corrected.")
 def online_forgets(chunks):
     def update(denominator, maximum, higher, chunk):
         return torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
@@ -558,8 +445,7 @@ def online_forgets(chunks):
     return _online(chunks, _lowest(chunks), update)
 
 
-@mistake(
-    "online_softmax",
+@wrong(
     "summing the powers without the shift",
     "The chunk's scores also need the maximum subtracted before the exponential.",
 )
@@ -570,8 +456,7 @@ def online_unshifted_sum(chunks):
     return _online(chunks, _lowest(chunks), update)
 
 
-@mistake(
-    "online_softmax",
+@wrong(
     "a softmax of each chunk by itself",
     "The weights of *all* chunks together sum to 1. Make them after the loop, with the final maximum and denominator.",
 )
@@ -582,8 +467,7 @@ def online_chunk_by_chunk(chunks):
     return _online(chunks, _lowest(chunks), _right, finish)
 
 
-@mistake(
-    "online_softmax",
+@wrong(
     "making the weights inside the loop, from the maximum so far,",
     "A larger score may still come. Make the weights after the loop, with the final maximum and denominator.",
 )
@@ -600,8 +484,7 @@ def online_weights_too_early(chunks):
     return _online(chunks, _lowest(chunks), update, finish)
 
 
-@mistake(
-    "online_softmax",
+@wrong(
     "sharing one maximum between all rows",
     "Each row keeps a maximum of its own: take it along the last axis, with keepdim=True.",
 )
@@ -615,8 +498,7 @@ def online_one_maximum(chunks):
     return torch.cat([torch.exp(c - maximum) / denominator for c in chunks], dim=-1), maximum, denominator
 
 
-@mistake(
-    "online_softmax",
+@wrong(
     "leaving out keepdim=True",
     "Maximum and denominator have the shape (..., 1), so that they line up with every chunk.",
 )
@@ -630,10 +512,8 @@ def online_without_keepdim(chunks):
     return torch.cat([torch.exp(c - maximum) / denominator for c in chunks], dim=-1), maximum, denominator
 
 
-@mistake(
-    "online_softmax",
-    "returning the weights alone",
-    "Return three things: weights, maximum, denominator. Lesson 11 needs the last two.",
+@wrong(
+    "returning the weights alone", "Return three things: weights, maximum, denominator. Lesson 11 needs the last two."
 )
 def online_weights_only(chunks):
     return torch.softmax(torch.cat(chunks, dim=-1), dim=-1)
@@ -641,58 +521,60 @@ def online_weights_only(chunks):
 
 # 2.6 test_softmax ---------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("test_softmax")
 
-@mistake("test_softmax", "a test that prints", says="it lets 3 of 3 wrong implementations through")
+
+@wrong("a test that prints", says="it lets 3 of 3 wrong implementations through")
 def test_prints(implementation):
     x = torch.tensor([[0.0, 1000.0], [1.0, 2.0]])
     torch.allclose(implementation(x, 0), torch.softmax(x, 0))
 
 
-@mistake("test_softmax", "a test that returns its verdict", says="it lets 3 of 3 wrong implementations through")
+@wrong("a test that returns its verdict", says="it lets 3 of 3 wrong implementations through")
 def test_returns(implementation):
     x = torch.tensor([[0.0, 1000.0], [1.0, 2.0]])
     return torch.allclose(implementation(x, 0), torch.softmax(x, 0))
 
 
-@mistake("test_softmax", "a test of the shape", says="it lets 3 of 3 wrong implementations through")
+@wrong("a test of the shape", says="it lets 3 of 3 wrong implementations through")
 def test_shape_only(implementation):
     x = torch.randn(2, 3)
     assert implementation(x, 1).shape == x.shape
 
 
-@mistake("test_softmax", "a test of one vector", says="nothing was raised for: forgets_dim")
+@wrong("a test of one vector", says="nothing was raised for: forgets_dim")
 def test_one_vector(implementation):
     x = torch.tensor([1000.0, 1001.0])
     torch.testing.assert_close(implementation(x, 0), torch.softmax(x, 0))
 
 
-@mistake("test_softmax", "a test of small scores", says="nothing was raised for: overflows")
+@wrong("a test of small scores", says="nothing was raised for: overflows")
 def test_small_scores(implementation):
     x = torch.tensor([[0.0, 3.0, 1.0], [2.0, 1.0, 0.0]])
     for dim in (0, 1):
         torch.testing.assert_close(implementation(x, dim), torch.softmax(x, dim))
 
 
-@mistake("test_softmax", "a test of the last axis", says="nothing was raised for: forgets_dim")
+@wrong("a test of the last axis", says="nothing was raised for: forgets_dim")
 def test_last_axis_only(implementation):
     x = torch.tensor([[0.0, 1000.0], [1.0, 2.0]])
     torch.testing.assert_close(implementation(x, -1), torch.softmax(x, -1))
 
 
-@mistake("test_softmax", "a test of exact equality", says="it rejects a right implementation: torch.softmax")
+@wrong("a test of exact equality", says="it rejects a right implementation: torch.softmax")
 def test_exact_sum(implementation):
     x = torch.arange(60.0).reshape(6, 10).sin() * 1000
     for dim in (0, 1):
         assert (implementation(x / 300, dim).sum(dim) == 1).all()
 
 
-@mistake("test_softmax", "a test that expects rounded numbers", says="it rejects a right implementation: torch.softmax")
+@wrong("a test that expects rounded numbers", says="it rejects a right implementation: torch.softmax")
 def test_expects_rounded(implementation):
     x = torch.tensor([0.0, 3.0, 0.0, 1.0, 0.0, 2.0])
     assert implementation(x, 0).tolist() == [0.03, 0.61, 0.03, 0.08, 0.03, 0.22]
 
 
-@mistake("test_softmax", "a test that swallows its own verdict", says="it lets 3 of 3 wrong implementations through")
+@wrong("a test that swallows its own verdict", says="it lets 3 of 3 wrong implementations through")
 def test_swallows(implementation):
     x = torch.tensor([[0.0, 1000.0], [1.0, 2.0]])
     try:
@@ -703,48 +585,50 @@ def test_swallows(implementation):
 
 # 2.7 counterexample -------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("counterexample")
 
-@mistake("counterexample", "ordinary scores", says="both implementations give the same")
+
+@wrong("ordinary scores", says="both implementations give the same")
 def counterexample_ordinary():
     return torch.tensor([[[0.0, 3.0], [1.0, 2.0]]]), torch.tensor([[[1.0], [2.0]]])
 
 
-@mistake("counterexample", "large scores of a single query", says="both implementations give the same")
+@wrong("large scores of a single query", says="both implementations give the same")
 def counterexample_one_query():
     return torch.tensor([[[10000.0, 9999.0, -10000.0]]]), torch.eye(3)[None]
 
 
-@mistake("counterexample", "large scores for every query", says="both implementations give the same")
+@wrong("large scores for every query", says="both implementations give the same")
 def counterexample_all_large():
     return torch.tensor([[[10000.0, 10001.0], [9999.0, 10001.0]]]), torch.tensor([[[1.0], [2.0]]])
 
 
-@mistake("counterexample", "queries not far enough apart", says="both implementations give the same")
+@wrong("queries not far enough apart", says="both implementations give the same")
 def counterexample_close():
     return torch.tensor([[[0.0, 1.0], [60.0, 61.0]]]), torch.tensor([[[1.0], [2.0]]])
 
 
-@mistake("counterexample", "values of zero", says="has no finite result on these inputs")
+@wrong("values of zero", says="has no finite result on these inputs")
 def counterexample_switched_off():
     return torch.full((1, 2, 2), -torch.inf), torch.zeros(1, 2, 1)
 
 
-@mistake("counterexample", "scores of infinity", says="has no finite result on these inputs")
+@wrong("scores of infinity", says="has no finite result on these inputs")
 def counterexample_infinite():
     return torch.tensor([[[0.0, torch.inf], [0.0, 1.0]]]), torch.tensor([[[1.0], [2.0]]])
 
 
-@mistake("counterexample", "the scores alone", says="it should return two tensors as a tuple")
+@wrong("the scores alone", says="it should return two tensors as a tuple")
 def counterexample_scores_only():
     return torch.tensor([[[0.0, 1.0], [300.0, 301.0]]])
 
 
-@mistake("counterexample", "lists in place of tensors", says="the first is a list")
+@wrong("lists in place of tensors", says="the first is a list")
 def counterexample_lists():
     return [[[0.0, 1.0], [300.0, 301.0]]], [[[1.0], [2.0]]]
 
 
-@mistake("counterexample", "values that do not fit", says="cannot take these inputs")
+@wrong("values that do not fit", says="cannot take these inputs")
 def counterexample_does_not_fit():
     return torch.tensor([[[0.0, 1.0], [300.0, 301.0]]]), torch.tensor([[[1.0], [2.0], [3.0]]])
 
@@ -757,17 +641,15 @@ def _attention(scores, v, shift):
     return (powers @ v) / powers.sum(dim=-1, keepdim=True)
 
 
-@mistake(
-    "repaired_attention",
-    "one maximum for the whole tensor",
-    "That is the bug itself. Every query needs the maximum of its own scores.",
-)
+wrong = mistakes_of("repaired_attention")
+
+
+@wrong("one maximum for the whole tensor", "That is the bug itself. Every query needs the maximum of its own scores.")
 def repaired_unchanged(scores, v):
     return _attention(scores, v, scores.max())
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "one maximum for each example",
     "Two queries of one example can lie far apart as well. Take the maximum along the last axis alone.",
 )
@@ -775,8 +657,7 @@ def repaired_by_example(scores, v):
     return _attention(scores, v, scores.amax(dim=(-2, -1), keepdim=True))
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "subtracting the maximum of each key",
     "Each query's scores must be shifted by the *same* constant, else their differences change. "
     "Its scores lie along the last axis.",
@@ -785,8 +666,7 @@ def repaired_by_key(scores, v):
     return _attention(scores, v, scores.amax(dim=-2, keepdim=True))
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "adding a small number to the denominator",
     "0 / 0 becomes 0, which looks healthy, but the query gets no context. Keep its powers from underflowing.",
 )
@@ -795,8 +675,7 @@ def repaired_with_epsilon(scores, v):
     return (powers @ v) / (powers.sum(dim=-1, keepdim=True) + 1e-9)
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "replacing nan by 0",
     "The query then gets no context at all, where it should get an average. Keep the nan from arising.",
 )
@@ -804,17 +683,12 @@ def repaired_hides_nan(scores, v):
     return torch.nan_to_num(_attention(scores, v, scores.max()))
 
 
-@mistake(
-    "repaired_attention",
-    "no shift at all",
-    "Now the large scores overflow. Shift each query's scores by their own maximum.",
-)
+@wrong("no shift at all", "Now the large scores overflow. Shift each query's scores by their own maximum.")
 def repaired_unshifted(scores, v):
     return _attention(scores, v, 0.0)
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "shifting by the mean of each query",
     "A score can lie far above the mean, and its power still overflows. Nothing lies above the maximum.",
 )
@@ -822,8 +696,7 @@ def repaired_by_mean(scores, v):
     return _attention(scores, v, scores.mean(dim=-1, keepdim=True))
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "cutting exponents off from below",
     "Nothing underflows then, but all scores below the cut become equal. Give each query its own maximum instead.",
 )
@@ -832,8 +705,7 @@ def repaired_clamps(scores, v):
     return (powers @ v) / powers.sum(dim=-1, keepdim=True)
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "going over to 64-bit numbers",
     "They only move the limit, from 104 to 745, and take twice the memory. The shift removes it.",
 )
@@ -841,10 +713,6 @@ def repaired_in_double(scores, v):
     return _attention(scores.double(), v.double(), scores.double().max())
 
 
-@mistake(
-    "repaired_attention",
-    "leaving out keepdim=True",
-    "The maxima then have the shape (B, Tq), which does not line up with (B, Tq, Tk).",
-)
+@wrong("leaving out keepdim=True", "The maxima then have the shape (B, Tq), which does not line up with (B, Tq, Tk).")
 def repaired_without_keepdim(scores, v):
     return _attention(scores, v, scores.amax(dim=-1))

@@ -6,27 +6,29 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attention_course.authoring import alternative
+from attention_course.authoring import alternatives_of
 
 # 3.1 split_heads ----------------------------------------------------------------------------------------------------
 
+right = alternatives_of("split_heads")
 
-@alternative("split_heads")
+
+@right
 def split_by_chunks(x, num_heads):
     return torch.stack(x.chunk(num_heads, dim=-1), dim=1)
 
 
-@alternative("split_heads")
+@right
 def split_by_permute(x, num_heads):
     return x.reshape(*x.shape[:2], num_heads, -1).permute(0, 2, 1, 3)
 
 
-@alternative("split_heads")
+@right
 def split_by_unflatten(x, num_heads):
     return x.unflatten(-1, (num_heads, x.size(-1) // num_heads)).swapaxes(1, 2).contiguous()
 
 
-@alternative("split_heads")
+@right
 def split_by_loop(x, num_heads):
     d = x.shape[-1] // num_heads
     heads = x.new_zeros(x.shape[0], num_heads, x.shape[1], d)
@@ -37,32 +39,36 @@ def split_by_loop(x, num_heads):
 
 # 3.2 merge_heads ----------------------------------------------------------------------------------------------------
 
+right = alternatives_of("merge_heads")
 
-@alternative("merge_heads")
+
+@right
 def merge_by_cat(x):
     return torch.cat([x[:, h] for h in range(x.shape[1])], dim=-1)
 
 
-@alternative("merge_heads")
+@right
 def merge_by_contiguous_view(x):
     B, H, T, d = x.shape
     return x.transpose(1, 2).contiguous().view(B, T, H * d)
 
 
-@alternative("merge_heads")
+@right
 def merge_by_flatten(x):
     return x.permute(0, 2, 1, 3).flatten(2)
 
 
-@alternative("merge_heads")
+@right
 def merge_token_by_token(x):
     return torch.stack([x[:, :, t].reshape(len(x), -1) for t in range(x.shape[2])], dim=1)
 
 
 # 3.3 scaled_dot_product_attention -----------------------------------------------------------------------------------
 
+right = alternatives_of("scaled_dot_product_attention")
 
-@alternative("scaled_dot_product_attention")
+
+@right
 def attention_cleans_up_after_infinity(q, k, v, mask=None, dropout_p=0.0):
     scores = torch.einsum("bhid,bhjd->bhij", q, k) / q.size(-1) ** 0.5
     if mask is not None:
@@ -71,7 +77,7 @@ def attention_cleans_up_after_infinity(q, k, v, mask=None, dropout_p=0.0):
     return torch.matmul(F.dropout(weights, p=dropout_p, training=True), v), weights
 
 
-@alternative("scaled_dot_product_attention")
+@right
 def attention_with_where(q, k, v, mask=None, dropout_p=0.0):
     scores = (q / math.sqrt(q.shape[-1])) @ k.mT
     kept = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask.expand_as(scores)
@@ -80,7 +86,7 @@ def attention_with_where(q, k, v, mask=None, dropout_p=0.0):
     return nn.Dropout(dropout_p)(weights) @ v, weights
 
 
-@alternative("scaled_dot_product_attention")
+@right
 def attention_multiplies_and_divides(q, k, v, mask=None, dropout_p=0.0):
     weights = torch.softmax(q @ k.transpose(2, 3) * k.shape[-1] ** -0.5, dim=-1)
     if mask is not None:
@@ -90,7 +96,7 @@ def attention_multiplies_and_divides(q, k, v, mask=None, dropout_p=0.0):
     return torch.dropout(weights, dropout_p, True) @ v, weights
 
 
-@alternative("scaled_dot_product_attention")
+@right
 def attention_head_by_head(q, k, v, mask=None, dropout_p=0.0):
     maps = []
     for h in range(q.shape[1]):
@@ -118,7 +124,10 @@ class _Layer(nn.Module):
         self.drop = nn.Dropout(dropout)
 
 
-@alternative("MultiHeadAttention")
+right = alternatives_of("MultiHeadAttention")
+
+
+@right
 class AttentionWithDropoutLayer(_Layer):
     def forward(self, query, key, value, mask=None):
         B, Tq, d_model = query.shape
@@ -133,7 +142,7 @@ class AttentionWithDropoutLayer(_Layer):
         return self.W_o(context.transpose(1, 2).reshape(B, Tq, d_model)), weights
 
 
-@alternative("MultiHeadAttention")
+@right
 class AttentionEinsum(_Layer):
     def forward(self, query, key, value, mask=None):
         q, k, v = (
@@ -146,7 +155,7 @@ class AttentionEinsum(_Layer):
         return self.W_o(torch.einsum("bhij,bjhd->bihd", self.drop(weights), v).flatten(2)), weights
 
 
-@alternative("MultiHeadAttention")
+@right
 class AttentionHeadByHead(_Layer):
     def forward(self, query, key, value, mask=None):
         contexts, maps = [], []
@@ -165,22 +174,24 @@ class AttentionHeadByHead(_Layer):
 
 # 3.5 copy_to_torch --------------------------------------------------------------------------------------------------
 
+right = alternatives_of("copy_to_torch")
 
-@alternative("copy_to_torch")
+
+@right
 def copy_by_hand(state):
     weight = torch.cat([state["W_q.weight"], state["W_k.weight"], state["W_v.weight"]], dim=0)
     bias = torch.cat([state["W_q.bias"], state["W_k.bias"], state["W_v.bias"]])
     return weight, bias, state["W_o.weight"].clone(), state["W_o.bias"].clone()
 
 
-@alternative("copy_to_torch")
+@right
 def copy_by_stack(state):
     weight = torch.stack([state[f"W_{n}.weight"] for n in "qkv"]).flatten(0, 1)
     bias = torch.stack([state[f"W_{n}.bias"] for n in "qkv"]).reshape(-1)
     return [weight, bias, state["W_o.weight"], state["W_o.bias"]]
 
 
-@alternative("copy_to_torch")
+@right
 def copy_detached(state):
     d = len(state["W_o.bias"])
     weight, bias = state["W_q.weight"].new_zeros(3 * d, d), state["W_q.bias"].new_zeros(3 * d)
@@ -192,47 +203,51 @@ def copy_detached(state):
 
 # 3.6 count_parameters -----------------------------------------------------------------------------------------------
 
+right = alternatives_of("count_parameters")
 
-@alternative("count_parameters")
+
+@right
 def count_with_condition(d_model, num_heads, bias=True):
     one = d_model * d_model + (d_model if bias else 0)
     return 4 * one
 
 
-@alternative("count_parameters")
+@right
 def count_a_layer(d_model, num_heads, bias=True):
     return 4 * sum(p.numel() for p in nn.Linear(d_model, d_model, bias=bias).parameters())
 
 
-@alternative("count_parameters")
+@right
 def count_head_by_head(d_model, num_heads, bias=True):
     d = d_model // num_heads
     per_head = 3 * (d_model * d + d * bool(bias)) + d * d_model  # W_q, W_k, W_v and the head's columns of W_o
     return num_heads * per_head + d_model * bool(bias)
 
 
-@alternative("count_parameters")
+@right
 def count_torch(d_model, num_heads, bias=True):
     return sum(p.numel() for p in nn.MultiheadAttention(d_model, num_heads, bias=bias).parameters())
 
 
 # 3.7 head_ablation --------------------------------------------------------------------------------------------------
 
+right = alternatives_of("head_ablation")
 
-@alternative("head_ablation")
+
+@right
 def ablation_by_parts(heads, W_o):
     d = heads.shape[-1]
     parts = [heads[:, h] @ W_o[:, h * d : (h + 1) * d].T for h in range(heads.shape[1])]
     return torch.stack([part.norm(dim=-1) for part in parts], dim=1)
 
 
-@alternative("head_ablation")
+@right
 def ablation_einsum(heads, W_o):
     blocks = W_o.reshape(W_o.shape[0], heads.shape[1], heads.shape[3])  # (out, H, d)
     return torch.einsum("bhtd,ohd->bhto", heads, blocks).pow(2).sum(-1).sqrt()
 
 
-@alternative("head_ablation")
+@right
 def ablation_with_a_switch(heads, W_o):
     B, H, T, d = heads.shape
     output = F.linear(heads.transpose(1, 2).reshape(B, T, H * d), W_o)
@@ -247,39 +262,43 @@ def ablation_with_a_switch(heads, W_o):
 
 # 3.8 counterexample -------------------------------------------------------------------------------------------------
 
+right = alternatives_of("counterexample")
 
-@alternative("counterexample")
+
+@right
 def counterexample_random():
     return torch.randn(2, 3, 8), torch.randn(2, 5, 8), torch.randn(2, 5, 8)
 
 
-@alternative("counterexample")
+@right
 def counterexample_self_attention():
     x = torch.tensor([[[1.0, 0.0, 0.0, 2.0], [0.0, 1.0, 3.0, 0.0], [1.0, 1.0, 0.0, 4.0]]])
     return x, x, x
 
 
-@alternative("counterexample")
+@right
 def counterexample_one_query():
     return [torch.ones(1, 1, 4), torch.arange(12.0).reshape(1, 3, 4) / 4, torch.arange(12.0).reshape(1, 3, 4)]
 
 
 # 3.9 repaired_attention ---------------------------------------------------------------------------------------------
 
+right = alternatives_of("repaired_attention")
 
-@alternative("repaired_attention")
+
+@right
 def repaired_by_loop(q, k, v, num_heads=2):
     slices = zip(*(x.chunk(num_heads, dim=-1) for x in (q, k, v)), strict=True)
     return torch.cat([torch.softmax(a @ b.mT / a.shape[-1] ** 0.5, -1) @ c for a, b, c in slices], dim=-1)
 
 
-@alternative("repaired_attention")
+@right
 def repaired_by_permute(q, k, v, num_heads=2):
     q, k, v = (x.unflatten(-1, (num_heads, -1)).permute(0, 2, 1, 3) for x in (q, k, v))
     return F.scaled_dot_product_attention(q, k, v).permute(0, 2, 1, 3).flatten(2)
 
 
-@alternative("repaired_attention")
+@right
 def repaired_by_einsum(q, k, v, num_heads=2):
     d = q.shape[-1] // num_heads
     q, k, v = (x.reshape(len(x), -1, num_heads, d) for x in (q, k, v))

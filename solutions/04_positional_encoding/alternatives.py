@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attention_course import device
-from attention_course.authoring import alternative
+from attention_course.authoring import alternatives_of
 
 # 4.1 equivariance_gap: the models of the lesson once more, so that these answers can look them up by name ------------
 
@@ -28,27 +28,30 @@ _MODELS = {
 }
 
 
-@alternative("equivariance_gap")
+right = alternatives_of("equivariance_gap")
+
+
+@right
 def gap_index_select(model, x, order):
     f = _MODELS.get(model, model)
     return float((f(x.index_select(1, order)) - f(x).index_select(1, order)).abs().amax())
 
 
-@alternative("equivariance_gap")
+@right
 def gap_by_matrix(model, x, order):
     f = _MODELS.get(model, model)
     shuffle = torch.eye(len(order)).to(x)[order]
     return torch.linalg.vector_norm(f(shuffle @ x) - shuffle @ f(x), ord=math.inf).item()
 
 
-@alternative("equivariance_gap")
+@right
 def gap_put_back(model, x, order):
     f = _MODELS.get(model, model)
     put_back = f(x[:, order])[:, torch.argsort(order)]
     return max(abs(number) for number in (put_back - f(x)).flatten().tolist())
 
 
-@alternative("equivariance_gap")
+@right
 def gap_as_a_tensor(model, x, order):
     f = _MODELS.get(model, model)
     return torch.max(torch.abs(f(x[:, order]) - f(x)[:, order, :]))
@@ -56,8 +59,10 @@ def gap_as_a_tensor(model, x, order):
 
 # 4.2 sinusoidal -----------------------------------------------------------------------------------------------------
 
+right = alternatives_of("sinusoidal")
 
-@alternative("sinusoidal")
+
+@right
 def sinusoidal_loop(T, d):
     table = torch.empty(T, d, device=device.pick())
     for p in range(T):
@@ -67,7 +72,7 @@ def sinusoidal_loop(T, d):
     return table
 
 
-@alternative("sinusoidal")
+@right
 def sinusoidal_by_exponential(T, d):
     position = torch.arange(T, dtype=torch.float32, device=device.pick()).unsqueeze(1)
     rates = torch.exp(torch.arange(0, d, 2, device=device.pick()).float() * (-math.log(10000.0) / d))
@@ -77,7 +82,7 @@ def sinusoidal_by_exponential(T, d):
     return table
 
 
-@alternative("sinusoidal")
+@right
 def sinusoidal_stacked_and_cut(T, d):
     pairs = (d + 1) // 2
     rates = 1 / 10000 ** (2 * torch.arange(pairs, device=device.pick()) / d)
@@ -85,7 +90,7 @@ def sinusoidal_stacked_and_cut(T, d):
     return torch.stack([angles.sin(), angles.cos()], dim=2).reshape(T, 2 * pairs)[:, :d]
 
 
-@alternative("sinusoidal")
+@right
 def sinusoidal_by_phase(T, d):
     column = torch.arange(d, device=device.pick())
     angles = torch.arange(T, device=device.pick())[:, None] * 10000.0 ** (-(column - column % 2) / d)
@@ -99,13 +104,16 @@ def _angles(n, d):
     return [n * 10000 ** (-2 * i / d) for i in range(d // 2)]
 
 
-@alternative("shift_matrix")
+right = alternatives_of("shift_matrix")
+
+
+@right
 def shift_blocks(n, d):
     blocks = [torch.tensor([[math.cos(a), math.sin(a)], [-math.sin(a), math.cos(a)]]) for a in _angles(n, d)]
     return torch.block_diag(*blocks).to(device.pick())
 
 
-@alternative("shift_matrix")
+@right
 def shift_one_entry_at_a_time(n, d):
     M = torch.zeros(d, d, device=device.pick())
     for i, a in enumerate(_angles(n, d)):
@@ -115,7 +123,7 @@ def shift_one_entry_at_a_time(n, d):
     return M
 
 
-@alternative("shift_matrix")
+@right
 def shift_by_exponential(n, d):
     generator = torch.zeros(d, d, dtype=torch.float64)
     for i, a in enumerate(_angles(n, d)):
@@ -123,7 +131,7 @@ def shift_by_exponential(n, d):
     return torch.matrix_exp(generator).float().to(device.pick())
 
 
-@alternative("shift_matrix")
+@right
 def shift_three_diagonals(n, d):
     angles = torch.tensor(_angles(n, d), device=device.pick())
     beside = torch.stack([angles.sin(), torch.zeros_like(angles)], dim=1).flatten()[:-1]
@@ -133,24 +141,26 @@ def shift_three_diagonals(n, d):
 
 # 4.4 add_positions --------------------------------------------------------------------------------------------------
 
+right = alternatives_of("add_positions")
 
-@alternative("add_positions")
+
+@right
 def add_with_batch_axis(x, table):
     return x + table[None, : x.size(1), :]
 
 
-@alternative("add_positions")
+@right
 def add_embedding(x, table):
     places = torch.arange(x.shape[-2], device=x.device)
     return x + F.embedding(places, table)
 
 
-@alternative("add_positions")
+@right
 def add_token_by_token(x, table):
     return torch.stack([x[:, t] + table[t] for t in range(x.shape[1])], dim=1)
 
 
-@alternative("add_positions")
+@right
 def add_expanded(x, table):
     return torch.add(x, table.narrow(0, 0, x.shape[1]).expand_as(x))
 
@@ -164,20 +174,23 @@ class _Learned(nn.Module):
         self.table = nn.Embedding(max_length, d_model)
 
 
-@alternative("LearnedPositions")
+right = alternatives_of("LearnedPositions")
+
+
+@right
 class LearnedBySlice(_Learned):
     def forward(self, x):
         return x + self.table.weight[: x.shape[1]]
 
 
-@alternative("LearnedPositions")
+@right
 class LearnedWithBatch(_Learned):
     def forward(self, x):
         places = torch.arange(x.size(1), device=x.device).expand(x.size(0), -1)  # (B, T)
         return x + self.table(places)
 
 
-@alternative("LearnedPositions")
+@right
 class LearnedWithNumbers(nn.Module):
     def __init__(self, max_length, d_model):
         super().__init__()
@@ -193,8 +206,10 @@ class LearnedWithNumbers(nn.Module):
 
 # 4.6 rope -----------------------------------------------------------------------------------------------------------
 
+right = alternatives_of("rope")
 
-@alternative("rope")
+
+@right
 def rope_complex(x, positions):
     d = x.shape[-1]
     rates = 10000.0 ** (-torch.arange(0, d, 2, device=x.device, dtype=x.dtype) / d)
@@ -203,7 +218,7 @@ def rope_complex(x, positions):
     return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
 
 
-@alternative("rope")
+@right
 def rope_by_partner(x, positions):
     d = x.shape[-1]
     rates = (10000.0 ** (-torch.arange(0, d, 2, device=x.device) / d)).to(x).repeat_interleave(2)
@@ -212,7 +227,7 @@ def rope_by_partner(x, positions):
     return x * angles.cos() + partner * angles.sin()
 
 
-@alternative("rope")
+@right
 def rope_pair_by_pair(x, positions):
     d, columns = x.shape[-1], []
     for i in range(d // 2):
@@ -222,7 +237,7 @@ def rope_pair_by_pair(x, positions):
     return torch.stack(columns, dim=-1)
 
 
-@alternative("rope")
+@right
 def rope_filled_in(x, positions):
     rates = torch.exp(-math.log(10000.0) * torch.arange(0, x.shape[-1], 2, device=x.device).to(x) / x.shape[-1])
     angles = torch.outer(positions.to(x), rates)
@@ -234,33 +249,37 @@ def rope_filled_in(x, positions):
 
 # 4.7 counterexample -------------------------------------------------------------------------------------------------
 
+right = alternatives_of("counterexample")
 
-@alternative("counterexample")
+
+@right
 def counterexample_random():
     return torch.randn(2, 5, 8), torch.arange(5)
 
 
-@alternative("counterexample")
+@right
 def counterexample_one_token():
     return torch.zeros(1, 1, 6), torch.tensor([7])
 
 
-@alternative("counterexample")
+@right
 def counterexample_far_away():
     return [torch.ones(1, 2, 4), torch.tensor([300.0, 500.0])]
 
 
 # 4.8 repaired_positions ---------------------------------------------------------------------------------------------
 
+right = alternatives_of("repaired_positions")
 
-@alternative("repaired_positions")
+
+@right
 def repaired_counts_the_hands(x, positions):
     i = torch.arange(x.shape[-1] // 2, device=x.device)
     angles = positions[:, None] * 10000.0 ** (-2 * i / x.shape[-1])
     return x + torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
 
 
-@alternative("repaired_positions")
+@right
 def repaired_by_exponential(x, positions):
     rates = torch.exp(-math.log(10000.0) / x.shape[-1] * torch.arange(0, x.shape[-1], 2, device=x.device).to(x))
     angles = positions.unsqueeze(1) * rates
@@ -269,13 +288,13 @@ def repaired_by_exponential(x, positions):
     return x + table
 
 
-@alternative("repaired_positions")
+@right
 def repaired_by_logspace(x, positions):
     angles = positions[:, None] * torch.logspace(0, -4, x.shape[-1] // 2 + 1, device=x.device, dtype=x.dtype)[:-1]
     return x + torch.stack([angles.sin(), angles.cos()], -1).reshape(len(positions), -1)
 
 
-@alternative("repaired_positions")
+@right
 def repaired_by_base(x, positions):
     i = torch.arange(0, x.shape[-1], 2, device=x.device)
     angles = positions[:, None] * 100.0 ** (-2 * i / x.shape[-1])  # 100 is the root of 10000

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from attention_course import device
-from attention_course.authoring import mistake
+from attention_course.authoring import mistakes_of
 
 # 4.1 equivariance_gap: the models of the lesson once more, so that these answers can look them up by name ------------
 
@@ -25,8 +25,10 @@ _MODELS = {
 }
 
 
-@mistake(
-    "equivariance_gap",
+wrong = mistakes_of("equivariance_gap")
+
+
+@wrong(
     "comparing with the result that is not shuffled",
     "The contexts of shuffled tokens stand in shuffled places. Shuffle the second result too, then compare.",
 )
@@ -35,8 +37,7 @@ def gap_of_invariance(model, x, order):
     return (f(x[:, order]) - f(x)).abs().max().item()
 
 
-@mistake(
-    "equivariance_gap",
+@wrong(
     "shuffling the sentences of the batch",
     "x[order] indexes axis 0, the batch. The tokens stand along axis 1: x[:, order].",
 )
@@ -45,8 +46,7 @@ def gap_shuffles_the_batch(model, x, order):
     return (f(x[order]) - f(x)[order]).abs().max().item()
 
 
-@mistake(
-    "equivariance_gap",
+@wrong(
     "the mean of the differences",
     "One token that is treated differently is enough to see order. Take the largest difference.",
 )
@@ -55,18 +55,13 @@ def gap_mean(model, x, order):
     return (f(x[:, order]) - f(x)[:, order]).abs().mean().item()
 
 
-@mistake(
-    "equivariance_gap",
-    "leaving out the absolute value",
-    "A difference of -2 is as large as one of 2: .abs() comes before .max().",
-)
+@wrong("leaving out the absolute value", "A difference of -2 is as large as one of 2: .abs() comes before .max().")
 def gap_signed(model, x, order):
     f = _MODELS.get(model, model)
     return (f(x[:, order]) - f(x)[:, order]).max().item()
 
 
-@mistake(
-    "equivariance_gap",
+@wrong(
     "the opposite shuffle after the model",
     "Both ways use the same order, once: x[:, order] before the model, and [:, order] of the result for x itself. "
     "(To shuffle the shuffled result once more comes to the same mistake.)",
@@ -76,13 +71,12 @@ def gap_opposite_shuffle(model, x, order):
     return (f(x[:, order]) - f(x)[:, torch.argsort(order)]).abs().max().item()
 
 
-@mistake("equivariance_gap", "leaving out the line that looks the model up", says="'str' object is not callable")
+@wrong("leaving out the line that looks the model up", says="'str' object is not callable")
 def gap_without_look_up(model, x, order):
     return (model(x[:, order]) - model(x)[:, order]).abs().max().item()
 
 
-@mistake(
-    "equivariance_gap",
+@wrong(
     "running the model on shuffled tokens both times",
     "Then nothing is compared with anything. One of the two results comes from x as it is, and is shuffled afterwards.",
 )
@@ -91,31 +85,21 @@ def gap_the_same_twice(model, x, order):
     return (f(x[:, order]) - f(x[:, order])).abs().max().item()
 
 
-@mistake(
-    "equivariance_gap",
-    "the length of the difference",
-    ".norm() adds all differences up, so it grows with the batch. Take the largest one.",
+@wrong(
+    "the length of the difference", ".norm() adds all differences up, so it grows with the batch. Take the largest one."
 )
 def gap_norm(model, x, order):
     f = _MODELS.get(model, model)
     return (f(x[:, order]) - f(x)[:, order]).norm().item()
 
 
-@mistake(
-    "equivariance_gap",
-    "a verdict in place of a number",
-    "Return by how much the two differ, not whether they do.",
-)
+@wrong("a verdict in place of a number", "Return by how much the two differ, not whether they do.")
 def gap_verdict(model, x, order):
     f = _MODELS.get(model, model)
     return torch.allclose(f(x[:, order]), f(x)[:, order], atol=1e-5)
 
 
-@mistake(
-    "equivariance_gap",
-    "leaving the model out",
-    "Compare what the model makes of the tokens, not the tokens themselves.",
-)
+@wrong("leaving the model out", "Compare what the model makes of the tokens, not the tokens themselves.")
 def gap_without_model(model, x, order):
     return (x[:, order] - x).abs().max().item()
 
@@ -140,28 +124,22 @@ def _alternate(first, second, d):
     return table
 
 
-@mistake(
-    "sinusoidal",
-    "an exponent that is doubled twice",
-    "torch.arange(0, d, 2) is 2i already. The exponent is -(0, 2, 4, …) / d.",
-)
+wrong = mistakes_of("sinusoidal")
+
+
+@wrong("an exponent that is doubled twice", "torch.arange(0, d, 2) is 2i already. The exponent is -(0, 2, 4, …) / d.")
 def sinusoidal_doubled(T, d):
     angles = _places(T) * _rates(d, lambda even: -2 * even / d)
     return _alternate(angles.sin(), angles.cos(), d)
 
 
-@mistake(
-    "sinusoidal",
-    "an exponent that is not doubled",
-    "The exponent is -2i/d: 0, -2/d, -4/d, …, for the hands i = 0, 1, 2, …",
-)
+@wrong("an exponent that is not doubled", "The exponent is -2i/d: 0, -2/d, -4/d, …, for the hands i = 0, 1, 2, …")
 def sinusoidal_halved(T, d):
     angles = _places(T) * _rates(d, lambda even: -(even // 2) / d)
     return _alternate(angles.sin(), angles.cos(), d)
 
 
-@mistake(
-    "sinusoidal",
+@wrong(
     "an exponent that is not doubled, and one hand too few where d is odd,",
     "The exponent is -2i/d: 0, -2/d, -4/d, …; and for odd d there are (d + 1) / 2 hands. torch.arange(0, d, 2) gives "
     "both.",
@@ -173,8 +151,7 @@ def sinusoidal_halved_and_short(T, d):
     return table
 
 
-@mistake(
-    "sinusoidal",
+@wrong(
     "having one hand too few where d is odd",
     "The last hand keeps its sine, so for odd d there are (d + 1) / 2 hands: torch.arange(0, d, 2) counts them.",
 )
@@ -185,18 +162,13 @@ def sinusoidal_short(T, d):
     return table
 
 
-@mistake(
-    "sinusoidal",
-    "dividing by the next even number where d is odd",
-    "The exponent divides by d itself, also when d is odd.",
-)
+@wrong("dividing by the next even number where d is odd", "The exponent divides by d itself, also when d is odd.")
 def sinusoidal_divides_by_even(T, d):
     angles = _places(T) * _rates(d, lambda even: -even / (d + d % 2))
     return _alternate(angles.sin(), angles.cos(), d)
 
 
-@mistake(
-    "sinusoidal",
+@wrong(
     "a rate of its own for every column",
     "The sine and the cosine of one hand share its rate: columns 2i and 2i + 1 both use the exponent -2i / d.",
 )
@@ -205,8 +177,7 @@ def sinusoidal_rate_per_column(T, d):
     return _alternate(angles[:, 0::2].sin(), torch.nn.functional.pad(angles[:, 1::2].cos(), (0, 1)), d)
 
 
-@mistake(
-    "sinusoidal",
+@wrong(
     "putting all sines first and all cosines after them",
     "Sines and cosines alternate: table[:, 0::2] and table[:, 1::2].",
 )
@@ -215,8 +186,7 @@ def sinusoidal_halves(T, d):
     return torch.cat([angles.sin(), angles.cos()[:, : d // 2]], dim=1)
 
 
-@mistake(
-    "sinusoidal",
+@wrong(
     "putting all cosines first and all sines after them",
     "Sines and cosines alternate, and a sine comes first: table[:, 0::2] and table[:, 1::2].",
 )
@@ -225,28 +195,19 @@ def sinusoidal_halves_cosines_first(T, d):
     return torch.cat([angles.cos()[:, : d // 2], angles.sin()], dim=1)
 
 
-@mistake(
-    "sinusoidal",
-    "putting the cosines into the even columns",
-    "Column 0 is a sine: place 0 begins with 0, 1.",
-)
+@wrong("putting the cosines into the even columns", "Column 0 is a sine: place 0 begins with 0, 1.")
 def sinusoidal_cosine_first(T, d):
     angles = _places(T) * _rates(d)
     return _alternate(angles.cos(), angles.sin(), d)
 
 
-@mistake(
-    "sinusoidal",
-    "counting the places from 1",
-    "The first place is 0: torch.arange(T).",
-)
+@wrong("counting the places from 1", "The first place is 0: torch.arange(T).")
 def sinusoidal_from_one(T, d):
     angles = _places(T, first=1) * _rates(d)
     return _alternate(angles.sin(), angles.cos(), d)
 
 
-@mistake(
-    "sinusoidal",
+@wrong(
     "turning all hands at one rate",
     "A clock whose hands all turn alike has one hand. The angles are places times rates.",
 )
@@ -255,28 +216,19 @@ def sinusoidal_one_rate(T, d):
     return _alternate(angles.sin(), angles.cos(), d)
 
 
-@mistake(
-    "sinusoidal",
-    "letting the rates grow",
-    "The exponent is negative: the rates fall from 1 towards 1/10000.",
-)
+@wrong("letting the rates grow", "The exponent is negative: the rates fall from 1 towards 1/10000.")
 def sinusoidal_growing(T, d):
     angles = _places(T) * _rates(d, lambda even: even / d)
     return _alternate(angles.sin(), angles.cos(), d)
 
 
-@mistake(
-    "sinusoidal",
-    "a power of e in place of 10000",
-    "If you use torch.exp, multiply the exponent by math.log(10000).",
-)
+@wrong("a power of e in place of 10000", "If you use torch.exp, multiply the exponent by math.log(10000).")
 def sinusoidal_base_e(T, d):
     angles = _places(T) * torch.exp(-torch.arange(0, d, 2, device=device.pick()) / d)
     return _alternate(angles.sin(), angles.cos(), d)
 
 
-@mistake(
-    "sinusoidal",
+@wrong(
     "writing a cosine for every sine, even where d is odd,",
     "For odd d there is one cosine fewer than there are sines. Cut the angles off: angles[:, : d // 2].",
 )
@@ -288,18 +240,13 @@ def sinusoidal_even_only(T, d):
     return table
 
 
-@mistake(
-    "sinusoidal",
-    "keeping a column too many where d is odd",
-    "Pairs make an even number of columns. Keep the first d of them.",
-)
+@wrong("keeping a column too many where d is odd", "Pairs make an even number of columns. Keep the first d of them.")
 def sinusoidal_one_column_more(T, d):
     angles = _places(T) * _rates(d)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
 
 
-@mistake(
-    "sinusoidal",
+@wrong(
     "leaving out the last sine where d is odd",
     "The last hand keeps its sine: there are d / 2 hands, rounded up, so count 0, 2, 4, … up to d - 1.",
 )
@@ -311,8 +258,7 @@ def sinusoidal_zero_column(T, d):
     return table
 
 
-@mistake(
-    "sinusoidal",
+@wrong(
     "dividing the places by their number",
     "Then the same place gets other numbers in a longer sentence. Use the places as they are.",
 )
@@ -321,11 +267,7 @@ def sinusoidal_fractions(T, d):
     return _alternate(angles.sin(), angles.cos(), d)
 
 
-@mistake(
-    "sinusoidal",
-    "an extra axis for the batch",
-    "Here the table alone is wanted, (T, d); adding it to a batch is exercise 4.4.",
-)
+@wrong("an extra axis for the batch", "Here the table alone is wanted, (T, d); adding it to a batch is exercise 4.4.")
 def sinusoidal_batched(T, d):
     angles = _places(T) * _rates(d)
     return _alternate(angles.sin(), angles.cos(), d)[None]
@@ -347,8 +289,10 @@ def _minus_sin(angles):
     return -torch.sin(angles)
 
 
-@mistake(
-    "shift_matrix",
+wrong = mistakes_of("shift_matrix")
+
+
+@wrong(
     "the matrix that goes back by n",
     "The minus sign belongs to the lower left sine of every block. (Or is it meant for rows, as in PE[p] @ M? "
     "Here it stands on the left: M PE[p].)",
@@ -357,8 +301,7 @@ def shift_transposed(n, d):
     return _blocks(n, d, torch.cos, _minus_sin, torch.sin, torch.cos)
 
 
-@mistake(
-    "shift_matrix",
+@wrong(
     "leaving out the minus sign",
     "With two plus signs a block is no rotation: it changes lengths, and d/2 would not stay d/2.",
 )
@@ -366,17 +309,12 @@ def shift_without_minus(n, d):
     return _blocks(n, d, torch.cos, torch.sin, torch.sin, torch.cos)
 
 
-@mistake(
-    "shift_matrix",
-    "exchanging sine and cosine",
-    "For n = 0 nothing moves, so M is the identity: cosines on the diagonal.",
-)
+@wrong("exchanging sine and cosine", "For n = 0 nothing moves, so M is the identity: cosines on the diagonal.")
 def shift_exchanged(n, d):
     return _blocks(n, d, torch.sin, torch.cos, lambda x: -torch.cos(x), torch.sin)
 
 
-@mistake(
-    "shift_matrix",
+@wrong(
     "leaving out the sines",
     "sin((p + n)ω) needs both the sine and the cosine of pω. The sines beside the diagonal are missing.",
 )
@@ -384,26 +322,17 @@ def shift_diagonal(n, d):
     return torch.diag(torch.cos(n * _rates(d)).repeat_interleave(2))
 
 
-@mistake(
-    "shift_matrix",
-    "the same angle for every hand",
-    "Each hand has its own rate, so its own angle: n times 10000^(-2i/d).",
-)
+@wrong("the same angle for every hand", "Each hand has its own rate, so its own angle: n times 10000^(-2i/d).")
 def shift_one_rate(n, d):
     return _blocks(n, d, torch.cos, torch.sin, _minus_sin, torch.cos, lambda even: 0.0 * even)
 
 
-@mistake(
-    "shift_matrix",
-    "an exponent that is doubled twice",
-    "torch.arange(0, d, 2) is 2i already.",
-)
+@wrong("an exponent that is doubled twice", "torch.arange(0, d, 2) is 2i already.")
 def shift_doubled(n, d):
     return _blocks(n, d, torch.cos, torch.sin, _minus_sin, torch.cos, lambda even: -2 * even / d)
 
 
-@mistake(
-    "shift_matrix",
+@wrong(
     "an exponent that is not doubled",
     "The exponent holds 2i: 0, 2, 4, …, divided by d. The rates are those of exercise 4.2.",
 )
@@ -411,8 +340,7 @@ def shift_halved(n, d):
     return _blocks(n, d, torch.cos, torch.sin, _minus_sin, torch.cos, lambda even: -(even // 2) / d)
 
 
-@mistake(
-    "shift_matrix",
+@wrong(
     "a table with the sines in one half and the cosines in the other",
     "In our table the sine and the cosine of one hand are neighbours, so the blocks stand along the diagonal.",
 )
@@ -422,8 +350,7 @@ def shift_halves(n, d):
     return torch.cat([torch.cat([c, s], dim=1), torch.cat([-s, c], dim=1)])
 
 
-@mistake(
-    "shift_matrix",
+@wrong(
     "a table with the cosines in one half and the sines in the other",
     "In our table the sine and the cosine of one hand are neighbours, the sine first, so the blocks stand along the "
     "diagonal.",
@@ -434,8 +361,7 @@ def shift_halves_cosines_first(n, d):
     return torch.cat([torch.cat([c, -s], dim=1), torch.cat([s, c], dim=1)])
 
 
-@mistake(
-    "shift_matrix",
+@wrong(
     "moving the entries of the vector by n",
     "A place further on is not the same vector with its entries moved: every hand turns by its own angle.",
 )
@@ -443,17 +369,12 @@ def shift_rolls(n, d):
     return torch.eye(d, device=device.pick()).roll(n, dims=0)
 
 
-@mistake(
-    "shift_matrix",
-    "the matrix for one place, whatever n is,",
-    "n places on is n times the angle.",
-)
+@wrong("the matrix for one place, whatever n is,", "n places on is n times the angle.")
 def shift_by_one(n, d):
     return _blocks(1, d, torch.cos, torch.sin, _minus_sin, torch.cos)
 
 
-@mistake(
-    "shift_matrix",
+@wrong(
     "n times the matrix for one place",
     "Going on twice is turning twice, not twice as long a vector: n belongs to the angle.",
 )
@@ -463,9 +384,10 @@ def shift_n_times(n, d):
 
 # 4.4 add_positions --------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("add_positions")
 
-@mistake(
-    "add_positions",
+
+@wrong(
     "taking as many rows as there are sentences",
     "x.shape[0] is the batch. (With a single sentence nothing fails, and every token gets row 0.) Tokens are axis 1.",
 )
@@ -473,17 +395,12 @@ def add_rows_for_sentences(x, table):
     return x + table[: x.size(0)]
 
 
-@mistake(
-    "add_positions",
-    "adding the whole table",
-    "It has rows for longer sentences too. Take the first T.",
-)
+@wrong("adding the whole table", "It has rows for longer sentences too. Take the first T.")
 def add_whole_table(x, table):
     return x + table
 
 
-@mistake(
-    "add_positions",
+@wrong(
     "giving each sentence one row",
     "The third sentence does not stand in place 2: every sentence begins with row 0 again.",
 )
@@ -491,35 +408,24 @@ def add_row_per_sentence(x, table):
     return x + table[: x.shape[0], None]
 
 
-@mistake(
-    "add_positions",
-    "taking the rows from 1 on",
-    "The first token is in place 0.",
-)
+@wrong("taking the rows from 1 on", "The first token is in place 0.")
 def add_from_one(x, table):
     return x + table[1 : x.shape[1] + 1]
 
 
-@mistake(
-    "add_positions",
-    "taking the last rows of the table",
-    "table[-T:] changes with the length of the table. The first token gets row 0.",
+@wrong(
+    "taking the last rows of the table", "table[-T:] changes with the length of the table. The first token gets row 0."
 )
 def add_last_rows(x, table):
     return x + table[-x.shape[1] :]
 
 
-@mistake(
-    "add_positions",
-    "giving every token row 0",
-    "table[0] is the vector of the first place alone.",
-)
+@wrong("giving every token row 0", "table[0] is the vector of the first place alone.")
 def add_first_row(x, table):
     return x + table[0]
 
 
-@mistake(
-    "add_positions",
+@wrong(
     "concatenating the places to the tokens",
     "The transformer adds them: the result has d numbers for each token, as x has.",
 )
@@ -527,17 +433,12 @@ def add_concatenates(x, table):
     return torch.cat([x, table[: x.shape[1]].expand(x.shape[0], -1, -1)], dim=-1)
 
 
-@mistake(
-    "add_positions",
-    "multiplying",
-    "A row of zeros would wipe the token out. Add.",
-)
+@wrong("multiplying", "A row of zeros would wipe the token out. Add.")
 def add_multiplies(x, table):
     return x * table[: x.shape[1]]
 
 
-@mistake(
-    "add_positions",
+@wrong(
     "multiplying the tokens by √d",
     "The first transformer does that to its embeddings, before this step. Here x is taken as it comes.",
 )
@@ -545,39 +446,25 @@ def add_scaled(x, table):
     return x * x.shape[-1] ** 0.5 + table[: x.shape[1]]
 
 
-@mistake(
-    "add_positions",
-    "adding in place",
-    "x += … writes into the caller's tokens. Write x + …",
-)
+@wrong("adding in place", "x += … writes into the caller's tokens. Write x + …")
 def add_in_place(x, table):
     x += table[: x.shape[1]]
     return x
 
 
-@mistake(
-    "add_positions",
-    "returning the places without the tokens",
-    "What goes on into the layer is the sum of both.",
-)
+@wrong("returning the places without the tokens", "What goes on into the layer is the sum of both.")
 def add_only_places(x, table):
     return table[: x.shape[1]].expand_as(x)
 
 
-@mistake(
-    "add_positions",
-    "cutting the table off with .detach() or .data",
-    "A table may be learned, and then its gradient must come through.",
+@wrong(
+    "cutting the table off with .detach() or .data", "A table may be learned, and then its gradient must come through."
 )
 def add_detached(x, table):
     return x + table[: x.shape[1]].detach()
 
 
-@mistake(
-    "add_positions",
-    "taking the rows without the tokens",
-    "These are the rows of the table alone; add them to x.",
-)
+@wrong("taking the rows without the tokens", "These are the rows of the table alone; add them to x.")
 def add_rows_alone(x, table):
     return table[: x.shape[1]]
 
@@ -594,18 +481,16 @@ class _Learned(nn.Module):
         return self.table(torch.arange(x.shape[1], device=x.device))
 
 
-@mistake(
-    "LearnedPositions",
-    "taking as many rows as there are sentences",
-    "x.shape[0] is the batch; the tokens are axis 1.",
-)
+wrong = mistakes_of("LearnedPositions")
+
+
+@wrong("taking as many rows as there are sentences", "x.shape[0] is the batch; the tokens are axis 1.")
 class LearnedForSentences(_Learned):
     def forward(self, x):
         return x + self.table.weight[: x.shape[0]]
 
 
-@mistake(
-    "LearnedPositions",
+@wrong(
     "giving each sentence one row",
     "Every sentence begins with row 0 again, and each of its tokens gets a row of its own.",
 )
@@ -614,48 +499,33 @@ class LearnedPerSentence(_Learned):
         return x + self.table.weight[: x.shape[0], None]
 
 
-@mistake(
-    "LearnedPositions",
-    "returning the rows without the tokens",
-    "Return x with the rows added to it.",
-)
+@wrong("returning the rows without the tokens", "Return x with the rows added to it.")
 class LearnedOnlyPlaces(_Learned):
     def forward(self, x):
         return self.rows(x).expand_as(x)
 
 
-@mistake(
-    "LearnedPositions",
-    "looking the rows up without adding them",
-    "These are the rows of the table alone; add them to x.",
-)
+@wrong("looking the rows up without adding them", "These are the rows of the table alone; add them to x.")
 class LearnedRowsAlone(_Learned):
     def forward(self, x):
         return self.rows(x)
 
 
-@mistake(
-    "LearnedPositions",
-    "adding the whole table",
-    "It has rows for longer sentences too. Take the first T.",
-)
+@wrong("adding the whole table", "It has rows for longer sentences too. Take the first T.")
 class LearnedWholeTable(_Learned):
     def forward(self, x):
         return x + self.table.weight
 
 
-@mistake(
-    "LearnedPositions",
-    "taking the rows from 1 on",
-    "The first token is in place 0, and the last row of the table would never be reached.",
+@wrong(
+    "taking the rows from 1 on", "The first token is in place 0, and the last row of the table would never be reached."
 )
 class LearnedFromOne(_Learned):
     def forward(self, x):
         return x + self.table(torch.arange(1, x.shape[1] + 1, device=x.device))
 
 
-@mistake(
-    "LearnedPositions",
+@wrong(
     "giving every token the same row",
     "Looking up T, or one number, gives one row. Look up 0, 1, …, T - 1: torch.arange(T).",
 )
@@ -664,58 +534,38 @@ class LearnedOneRow(_Learned):
         return x + self.table(torch.zeros(x.shape[1], dtype=torch.long, device=x.device))
 
 
-@mistake(
-    "LearnedPositions",
-    "taking the last rows of the table",
-    "The first token gets row 0, however long the table is.",
-)
+@wrong("taking the last rows of the table", "The first token gets row 0, however long the table is.")
 class LearnedLastRows(_Learned):
     def forward(self, x):
         return x + self.table.weight[-x.shape[1] :]
 
 
-@mistake(
-    "LearnedPositions",
-    "adding the rows in reverse",
-    "Row 0 belongs to the first token.",
-)
+@wrong("adding the rows in reverse", "Row 0 belongs to the first token.")
 class LearnedReversed(_Learned):
     def forward(self, x):
         return x + self.rows(x).flip(0)
 
 
-@mistake(
-    "LearnedPositions",
-    "multiplying tokens and rows",
-    "The rows are added.",
-)
+@wrong("multiplying tokens and rows", "The rows are added.")
 class LearnedMultiplies(_Learned):
     def forward(self, x):
         return x * self.rows(x)
 
 
-@mistake(
-    "LearnedPositions",
-    "cutting the table off with .detach() or .data",
-    "Then it is never learned: its gradient must come through.",
-)
+@wrong("cutting the table off with .detach() or .data", "Then it is never learned: its gradient must come through.")
 class LearnedDetached(_Learned):
     def forward(self, x):
         return x + self.rows(x).detach()
 
 
-@mistake(
-    "LearnedPositions",
-    "adding in place",
-    "x += … writes into the caller's tokens. Write x + …",
-)
+@wrong("adding in place", "x += … writes into the caller's tokens. Write x + …")
 class LearnedInPlace(_Learned):
     def forward(self, x):
         x += self.rows(x)
         return x
 
 
-@mistake("LearnedPositions", "a table of the wrong shape", says="they should be table.weight (7, 5)")
+@wrong("a table of the wrong shape", says="they should be table.weight (7, 5)")
 class LearnedSwapped(nn.Module):
     def __init__(self, max_length, d_model):
         super().__init__()
@@ -725,7 +575,7 @@ class LearnedSwapped(nn.Module):
         return x + self.table.weight.T[: x.shape[1]]
 
 
-@mistake("LearnedPositions", "another name for the table", says="they should be table.weight (7, 5)")
+@wrong("another name for the table", says="they should be table.weight (7, 5)")
 class LearnedOtherName(nn.Module):
     def __init__(self, max_length, d_model):
         super().__init__()
@@ -735,7 +585,7 @@ class LearnedOtherName(nn.Module):
         return x + self.positions.weight[: x.shape[1]]
 
 
-@mistake("LearnedPositions", "a plain tensor for a table", says="its parameters are none")
+@wrong("a plain tensor for a table", says="its parameters are none")
 class LearnedNoParameter(nn.Module):
     def __init__(self, max_length, d_model):
         super().__init__()
@@ -759,8 +609,10 @@ def _pairs(first, second):
     return torch.stack([first, second], dim=-1).flatten(-2)
 
 
-@mistake(
-    "rope",
+wrong = mistakes_of("rope")
+
+
+@wrong(
     "pairing entry i with entry i + d/2",
     "That is the other layout in use, and as good a one. Here, as in the paper, neighbours form a pair: "
     "x[..., 0::2] with x[..., 1::2].",
@@ -771,8 +623,7 @@ def rope_halves(x, positions):
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
 
-@mistake(
-    "rope",
+@wrong(
     "turning the other way",
     "Scores would still depend on r - p alone, but with left and right exchanged. By convention (1, 0) turns towards "
     "(0, 1): the minus sign belongs to the first of the two rows.",
@@ -782,8 +633,7 @@ def rope_backwards(x, positions):
     return _pairs(a * cos - b * sin, a * sin + b * cos)
 
 
-@mistake(
-    "rope",
+@wrong(
     "leaving out the minus sign",
     "With two plus signs lengths change, and scores depend on the places themselves. "
     "The first row is cos · even - sin · odd.",
@@ -793,8 +643,7 @@ def rope_without_minus(x, positions):
     return _pairs(a * cos + b * sin, a * sin + b * cos)
 
 
-@mistake(
-    "rope",
+@wrong(
     "computing the second entry from the first one that is turned already",
     "Both new entries need the *old* pair. Compute both, then put them into the result.",
 )
@@ -804,8 +653,7 @@ def rope_sequential(x, positions):
     return _pairs(new, new * sin + b * cos)
 
 
-@mistake(
-    "rope",
+@wrong(
     "putting the halves behind each other",
     "The even and the odd entries go back to where they came from, in turns: stack them along a new last axis, "
     "then flatten.",
@@ -815,18 +663,13 @@ def rope_not_put_back(x, positions):
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
 
-@mistake(
-    "rope",
-    "an exponent that is doubled twice",
-    "torch.arange(0, d, 2) is 2i already.",
-)
+@wrong("an exponent that is doubled twice", "torch.arange(0, d, 2) is 2i already.")
 def rope_doubled(x, positions):
     a, b, cos, sin = _turn(x, positions, lambda even, d: -2 * even / d)
     return _pairs(a * cos - b * sin, a * sin + b * cos)
 
 
-@mistake(
-    "rope",
+@wrong(
     "an exponent that is not doubled",
     "The exponent holds 2i: 0, 2, 4, …, divided by d. The rates are those of exercise 4.2.",
 )
@@ -835,18 +678,13 @@ def rope_halved(x, positions):
     return _pairs(a * cos - b * sin, a * sin + b * cos)
 
 
-@mistake(
-    "rope",
-    "turning every pair by the same angle",
-    "Each pair has its own rate, as each hand of the clock has.",
-)
+@wrong("turning every pair by the same angle", "Each pair has its own rate, as each hand of the clock has.")
 def rope_one_rate(x, positions):
     a, b, cos, sin = _turn(x, positions, lambda even, d: 0 * even)
     return _pairs(a * cos - b * sin, a * sin + b * cos)
 
 
-@mistake(
-    "rope",
+@wrong(
     "counting the places from 0, whatever `positions` says,",
     "A sentence may begin anywhere. Use the argument in place of torch.arange(T).",
 )
@@ -855,18 +693,13 @@ def rope_from_zero(x, positions):
     return _pairs(a * cos - b * sin, a * sin + b * cos)
 
 
-@mistake(
-    "rope",
-    "adding the sinusoidal table",
-    "That was section 5. Here nothing is added: each pair of x itself is turned.",
-)
+@wrong("adding the sinusoidal table", "That was section 5. Here nothing is added: each pair of x itself is turned.")
 def rope_adds(x, positions):
     _, _, cos, sin = _turn(x, positions)
     return x + _pairs(sin, cos)
 
 
-@mistake(
-    "rope",
+@wrong(
     "multiplying by the cosines alone",
     "That shrinks the entries. A rotation mixes the two entries of a pair, with sines.",
 )
@@ -875,11 +708,7 @@ def rope_shrinks(x, positions):
     return _pairs(a * cos, b * cos)
 
 
-@mistake(
-    "rope",
-    "writing into x",
-    "x[..., 0::2] = … changes the caller's queries. Put the new entries into a new tensor.",
-)
+@wrong("writing into x", "x[..., 0::2] = … changes the caller's queries. Put the new entries into a new tensor.")
 def rope_in_place(x, positions):
     a, b, cos, sin = _turn(x, positions)
     new_a, new_b = a * cos - b * sin, a * sin + b * cos
@@ -887,8 +716,7 @@ def rope_in_place(x, positions):
     return x
 
 
-@mistake(
-    "rope",
+@wrong(
     "filling a float32 tensor, whatever x is,",
     "Make it from x, with torch.empty_like(x), or stack the halves and flatten.",
 )
@@ -897,8 +725,7 @@ def rope_always_single(x, positions):
     return _pairs(a * cos - b * sin, a * sin + b * cos).float()
 
 
-@mistake(
-    "rope",
+@wrong(
     "unpacking x.shape into three names",
     "x may have heads, or no batch at all: use x.shape[-1] and `...`, and do not name the axes in front.",
 )
@@ -908,8 +735,7 @@ def rope_names_three_axes(x, positions):
     return _pairs(a * cos - b * sin, a * sin + b * cos).reshape(B, T, d)
 
 
-@mistake(
-    "rope",
+@wrong(
     "unpacking x.shape into four names",
     "x may come without heads, or with no batch at all: use x.shape[-1] and `...`, and do not name the axes in front.",
 )
@@ -921,53 +747,55 @@ def rope_names_four_axes(x, positions):
 
 # 4.7 counterexample -------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("counterexample")
 
-@mistake("counterexample", "tokens of two numbers", says="both implementations give the same")
+
+@wrong("tokens of two numbers", says="both implementations give the same")
 def counterexample_two_numbers():
     return torch.randn(2, 3, 2), torch.tensor([5.0, 50.0, 500.0])
 
 
-@mistake("counterexample", "place 0 alone", says="both implementations give the same")
+@wrong("place 0 alone", says="both implementations give the same")
 def counterexample_place_zero():
     return torch.randn(1, 1, 8), torch.tensor([0])
 
 
-@mistake("counterexample", "all tokens in place 0", says="both implementations give the same")
+@wrong("all tokens in place 0", says="both implementations give the same")
 def counterexample_all_zero():
     return torch.randn(2, 3, 6), torch.zeros(3)
 
 
-@mistake("counterexample", "tokens that drown the places", says="both implementations give the same")
+@wrong("tokens that drown the places", says="both implementations give the same")
 def counterexample_drowned():
     return torch.full((1, 2, 4), 1e6), torch.tensor([0, 1])
 
 
-@mistake("counterexample", "an odd number of entries", says="d must be even")
+@wrong("an odd number of entries", says="d must be even")
 def counterexample_odd():
     return torch.zeros(1, 2, 5), torch.tensor([0, 10])
 
 
-@mistake("counterexample", "as many places as sentences", says="cannot take these inputs")
+@wrong("as many places as sentences", says="cannot take these inputs")
 def counterexample_places_do_not_fit():
     return torch.zeros(2, 3, 4), torch.tensor([0, 10])
 
 
-@mistake("counterexample", "the tokens alone", says="it should return two tensors as a tuple")
+@wrong("the tokens alone", says="it should return two tensors as a tuple")
 def counterexample_tokens_only():
     return torch.zeros(1, 2, 4)
 
 
-@mistake("counterexample", "a list of places", says="the second is a list")
+@wrong("a list of places", says="the second is a list")
 def counterexample_list():
     return torch.zeros(1, 2, 4), [0, 10]
 
 
-@mistake("counterexample", "a table of places", says="the second tensor should have the axes (T)")
+@wrong("a table of places", says="the second tensor should have the axes (T)")
 def counterexample_places_for_each_sentence():
     return torch.zeros(1, 2, 4), torch.tensor([[0, 10]])
 
 
-@mistake("counterexample", "a place at infinity", says="has no finite result on these inputs")
+@wrong("a place at infinity", says="has no finite result on these inputs")
 def counterexample_infinite():
     return torch.zeros(1, 2, 4), torch.tensor([0.0, float("inf")])
 
@@ -984,8 +812,10 @@ def _even(x):
     return torch.arange(0, x.shape[-1], 2, device=x.device)
 
 
-@mistake(
-    "repaired_positions",
+wrong = mistakes_of("repaired_positions")
+
+
+@wrong(
     "leaving the exponent as it was",
     "`i` is 0, 2, 4, … already. Doubled again it gives hand 1 the rate that belongs to hand 2.",
 )
@@ -993,8 +823,7 @@ def repaired_unchanged(x, positions):
     return _add(x, positions, 10000.0 ** (-2 * _even(x) / x.shape[-1]))
 
 
-@mistake(
-    "repaired_positions",
+@wrong(
     "taking the 2 away twice",
     "Either count the hands 0, 1, 2, … and keep the 2, or count 0, 2, 4, … and drop it, or divide by 2d. One of these "
     "is enough.",
@@ -1003,8 +832,7 @@ def repaired_twice(x, positions):
     return _add(x, positions, 10000.0 ** (-(_even(x) // 2) / x.shape[-1]))
 
 
-@mistake(
-    "repaired_positions",
+@wrong(
     "an exponent that is not divided by d",
     "The division by x.shape[-1] was right: it spreads the rates between 1 and 1/10000, however many hands there are.",
 )
@@ -1012,58 +840,34 @@ def repaired_undivided(x, positions):
     return _add(x, positions, 10000.0 ** (-1.0 * _even(x)))
 
 
-@mistake(
-    "repaired_positions",
-    "putting the cosines into the even columns",
-    "The last line was right: the sine of each hand comes first.",
-)
+@wrong("putting the cosines into the even columns", "The last line was right: the sine of each hand comes first.")
 def repaired_cosine_first(x, positions):
     angles = positions[:, None] * 10000.0 ** (-_even(x) / x.shape[-1])
     return x + torch.stack([angles.cos(), angles.sin()], dim=-1).flatten(-2)
 
 
-@mistake(
-    "repaired_positions",
-    "turning the sign of the exponent",
-    "The rates should fall. Only the 2 was wrong.",
-)
+@wrong("turning the sign of the exponent", "The rates should fall. Only the 2 was wrong.")
 def repaired_sign(x, positions):
     return _add(x, positions, 10000.0 ** (_even(x) / x.shape[-1]))
 
 
-@mistake(
-    "repaired_positions",
-    "putting all sines first and all cosines after them",
-    "The last line was right: sines and cosines alternate.",
-)
+@wrong("putting all sines first and all cosines after them", "The last line was right: sines and cosines alternate.")
 def repaired_halves(x, positions):
     angles = positions[:, None] * 10000.0 ** (-_even(x) / x.shape[-1])
     return x + torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
-@mistake(
-    "repaired_positions",
-    "counting the places from 0, whatever `positions` says,",
-    "The places are passed in.",
-)
+@wrong("counting the places from 0, whatever `positions` says,", "The places are passed in.")
 def repaired_from_zero(x, positions):
     return _add(x, torch.arange(x.shape[1], device=x.device), 10000.0 ** (-_even(x) / x.shape[-1]))
 
 
-@mistake(
-    "repaired_positions",
-    "returning the table without the tokens",
-    "The last line adds it to x.",
-)
+@wrong("returning the table without the tokens", "The last line adds it to x.")
 def repaired_only_places(x, positions):
     return _add(torch.zeros_like(x), positions, 10000.0 ** (-_even(x) / x.shape[-1]))
 
 
-@mistake(
-    "repaired_positions",
-    "adding in place",
-    "x += … writes into the caller's tokens. Write x + …",
-)
+@wrong("adding in place", "x += … writes into the caller's tokens. Write x + …")
 def repaired_in_place(x, positions):
     x += _add(torch.zeros_like(x), positions, 10000.0 ** (-_even(x) / x.shape[-1]))
     return x

@@ -6,12 +6,14 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from attention_course.authoring import alternative
+from attention_course.authoring import alternatives_of
 
 # 5.1 padding_mask ---------------------------------------------------------------------------------------------------
 
+right = alternatives_of("padding_mask")
 
-@alternative("padding_mask")
+
+@right
 def padding_by_loop(lengths, Tk):
     mask = torch.zeros(len(lengths), 1, 1, Tk, dtype=torch.bool, device=lengths.device)
     for b, n in enumerate(lengths.tolist()):
@@ -19,18 +21,18 @@ def padding_by_loop(lengths, Tk):
     return mask
 
 
-@alternative("padding_mask")
+@right
 def padding_by_view(lengths, Tk):
     return torch.lt(torch.arange(Tk, device=lengths.device)[None], lengths[:, None]).view(-1, 1, 1, Tk)
 
 
-@alternative("padding_mask")
+@right
 def padding_looked_up(lengths, Tk):
     table = torch.ones(Tk + 1, Tk, dtype=torch.bool, device=lengths.device).tril(-1)  # row n keeps n places
     return table[lengths.long()][:, None, None, :]
 
 
-@alternative("padding_mask")
+@right
 def padding_counted(lengths, Tk):
     counted = torch.ones(len(lengths), Tk, dtype=lengths.dtype, device=lengths.device).cumsum(dim=1)
     return (counted <= lengths.unsqueeze(1)).unsqueeze(1).unsqueeze(1)
@@ -38,27 +40,29 @@ def padding_counted(lengths, Tk):
 
 # 5.2 causal_mask ----------------------------------------------------------------------------------------------------
 
+right = alternatives_of("causal_mask")
 
-@alternative("causal_mask")
+
+@right
 def causal_by_places(scores):
     Tq, Tk = scores.shape[-2:]
     places = torch.arange(Tk, device=scores.device)
     return places[None, :] <= places[Tk - Tq :, None]
 
 
-@alternative("causal_mask")
+@right
 def causal_by_triu(scores):
     future = torch.ones_like(scores[0, 0]).triu(scores.shape[-1] - scores.shape[-2] + 1)
     return future == 0
 
 
-@alternative("causal_mask")
+@right
 def causal_cut_from_the_whole(scores):
     Tq, Tk = scores.shape[-2:]
     return torch.tril(torch.ones(Tk, Tk, device=scores.device)).bool()[Tk - Tq :]
 
 
-@alternative("causal_mask")
+@right
 def causal_by_loops(scores):
     Tq, Tk = scores.shape[-2], scores.shape[-1]
     rows = [[j <= i + Tk - Tq for j in range(Tk)] for i in range(Tq)]
@@ -67,13 +71,15 @@ def causal_by_loops(scores):
 
 # 5.3 combine --------------------------------------------------------------------------------------------------------
 
+right = alternatives_of("combine")
 
-@alternative("combine")
+
+@right
 def combine_reduced(*masks):
     return reduce(torch.logical_and, (m for m in masks if m is not None))
 
 
-@alternative("combine")
+@right
 def combine_multiplied(*masks):
     both = torch.ones((), dtype=torch.bool, device=next(m.device for m in masks if m is not None))
     for mask in masks:
@@ -82,12 +88,12 @@ def combine_multiplied(*masks):
     return both
 
 
-@alternative("combine")
+@right
 def combine_stacked(*masks):
     return torch.stack(torch.broadcast_tensors(*[m for m in masks if m is not None])).all(dim=0)
 
 
-@alternative("combine")
+@right
 def combine_by_what_is_hidden(*masks):
     hidden = None
     for mask in masks:
@@ -98,8 +104,10 @@ def combine_by_what_is_hidden(*masks):
 
 # 5.4 masked_softmax: a learner's own test (5.7) has to accept these ------------------------------------------------
 
+right = alternatives_of("masked_softmax")
 
-@alternative("masked_softmax")
+
+@right
 def masked_with_a_safe_row(scores, mask):
     some = mask.any(dim=-1, keepdim=True)
     filled = torch.where(mask, scores, -torch.inf)
@@ -107,13 +115,13 @@ def masked_with_a_safe_row(scores, mask):
     return torch.where(some, weights, 0.0).to(scores.dtype)
 
 
-@alternative("masked_softmax")
+@right
 def masked_where(scores, mask):
     low = torch.full_like(scores, torch.finfo(scores.dtype).min)
     return torch.where(mask, torch.softmax(torch.where(mask, scores, low), -1), torch.zeros_like(scores))
 
 
-@alternative("masked_softmax")
+@right
 def masked_by_hand(scores, mask):
     wide = scores.masked_fill(~mask, -torch.inf).double()
     top = wide.amax(dim=-1, keepdim=True).clamp(min=torch.finfo(torch.float64).min)
@@ -122,7 +130,7 @@ def masked_by_hand(scores, mask):
     return (powers / total.masked_fill(total == 0, 1.0)).to(scores.dtype)
 
 
-@alternative("masked_softmax")
+@right
 def masked_by_logarithms(scores, mask):
     lowest = torch.finfo(torch.float64).min
     filled = torch.where(mask, scores.double(), lowest)
@@ -132,22 +140,24 @@ def masked_by_logarithms(scores, mask):
 
 # 5.5 sliding_window_mask --------------------------------------------------------------------------------------------
 
+right = alternatives_of("sliding_window_mask")
 
-@alternative("sliding_window_mask")
+
+@right
 def window_by_triangles(scores, window):
     Tq, Tk = scores.shape[-2:]
     keep = torch.ones(Tq, Tk, dtype=torch.bool, device=scores.device)
     return keep.tril(Tk - Tq).triu(Tk - Tq - window + 1)
 
 
-@alternative("sliding_window_mask")
+@right
 def window_as_a_difference(scores, window):
     Tq, Tk = scores.shape[-2:]
     keep = torch.ones(Tq, Tk, dtype=torch.bool, device=scores.device)
     return keep.tril(Tk - Tq) ^ keep.tril(Tk - Tq - window)
 
 
-@alternative("sliding_window_mask")
+@right
 def window_by_loop(scores, window):
     Tq, Tk = scores.shape[-2:]
     mask = torch.zeros(Tq, Tk, dtype=torch.bool, device=scores.device)
@@ -159,19 +169,21 @@ def window_by_loop(scores, window):
 
 # 5.6 to_torch_mha ---------------------------------------------------------------------------------------------------
 
+right = alternatives_of("to_torch_mha")
 
-@alternative("to_torch_mha")
+
+@right
 def mha_flattened(mask, shape):
     return torch.logical_not(torch.broadcast_to(mask, shape)).flatten(0, 1)
 
 
-@alternative("to_torch_mha")
+@right
 def mha_added_to_nothing(mask, shape):
     hide = torch.zeros(tuple(shape), dtype=torch.bool, device=mask.device) | ~mask
     return hide.view(-1, shape[2], shape[3])
 
 
-@alternative("to_torch_mha")
+@right
 def mha_by_loops(mask, shape):
     full = mask.expand(*shape)
     return torch.stack([full[b, h] == 0 for b in range(shape[0]) for h in range(shape[1])])
@@ -191,7 +203,10 @@ def _reference(scores, mask):
     return weights
 
 
-@alternative("test_masked_softmax")
+right = alternatives_of("test_masked_softmax")
+
+
+@right
 def test_against_a_reference(implementation):
     draw = torch.Generator().manual_seed(0)
     for kind, digits in ((torch.float16, 5e-3), (torch.float32, 1e-5), (torch.float64, 1e-9)):
@@ -209,7 +224,7 @@ def test_against_a_reference(implementation):
             assert torch.equal(mask, kept_mask)
 
 
-@alternative("test_masked_softmax")
+@right
 def test_by_properties(implementation):
     scores = torch.linspace(-4, 4, 24, dtype=torch.float64).reshape(2, 3, 4)
     mask = torch.tensor([[True, True, False, True]])
@@ -232,7 +247,7 @@ def test_by_properties(implementation):
     assert torch.allclose(half.double(), weights, atol=1e-2)
 
 
-@alternative("test_masked_softmax")
+@right
 def test_one_thing_at_a_time(implementation):
     def gives(scores, mask, expected, kind=torch.float32):
         scores, mask = torch.tensor(scores, dtype=kind), torch.tensor(mask)
@@ -255,8 +270,10 @@ def test_one_thing_at_a_time(implementation):
 
 # 5.8 counterexample -------------------------------------------------------------------------------------------------
 
+right = alternatives_of("counterexample")
 
-@alternative("counterexample")
+
+@right
 def counterexample_infinite():
     memory = torch.ones(2, 3, 4)
     memory[1, 2] = torch.inf
@@ -264,42 +281,44 @@ def counterexample_infinite():
     return torch.ones(2, 1, 4), memory, keep
 
 
-@alternative("counterexample")
+@right
 def counterexample_one_number():
     memory = torch.randn(1, 4, 3)
     memory[0, 3, 1] = float("nan")
     return torch.randn(1, 2, 3), memory, torch.arange(4)[None] < 2
 
 
-@alternative("counterexample")
+@right
 def counterexample_nothing_kept():
     return torch.zeros(1, 1, 2), torch.full((1, 3, 2), torch.nan), torch.zeros(1, 3, dtype=torch.bool)
 
 
 # 5.9 repaired_attention ---------------------------------------------------------------------------------------------
 
+right = alternatives_of("repaired_attention")
 
-@alternative("repaired_attention")
+
+@right
 def repaired_where(q, memory, keep):
     clean = torch.where(keep.unsqueeze(-1), memory, torch.zeros_like(memory))
     return F.scaled_dot_product_attention(q, clean, clean, attn_mask=keep.unsqueeze(1))
 
 
-@alternative("repaired_attention")
+@right
 def repaired_in_a_copy(q, memory, keep):
     memory = memory.clone()
     memory[~keep] = 1.0
     return F.scaled_dot_product_attention(q, memory, memory, attn_mask=keep[:, None, :].expand(-1, q.shape[1], -1))
 
 
-@alternative("repaired_attention")
+@right
 def repaired_step_by_step(q, memory, keep):
     clean = memory.masked_fill(~keep[..., None], 0)
     scores = (q @ clean.transpose(1, 2) / q.shape[-1] ** 0.5).masked_fill(~keep[:, None], torch.finfo(q.dtype).min)
     return torch.softmax(scores, -1).masked_fill(~keep[:, None], 0) @ clean
 
 
-@alternative("repaired_attention")
+@right
 def repaired_by_cutting(q, memory, keep):
     contexts = []
     for b in range(len(q)):

@@ -3,13 +3,14 @@
 import torch
 from torch.nn import functional as F
 
-from attention_course.authoring import mistake
+from attention_course.authoring import mistakes_of
 
 # 5.1 padding_mask ---------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("padding_mask")
 
-@mistake(
-    "padding_mask",
+
+@wrong(
     "the opposite convention, True for padding,",
     "In this course True means keep: a place is kept if its number is below the length.",
 )
@@ -17,8 +18,7 @@ def padding_inverted(lengths, Tk):
     return torch.arange(Tk, device=lengths.device) >= lengths[:, None, None, None]
 
 
-@mistake(
-    "padding_mask",
+@wrong(
     "comparing with <=",
     "It keeps one place of padding in each sentence. The places of a sentence of length 3 are 0, 1 and 2.",
 )
@@ -26,8 +26,7 @@ def padding_one_too_many(lengths, Tk):
     return torch.arange(Tk, device=lengths.device) <= lengths[:, None, None, None]
 
 
-@mistake(
-    "padding_mask",
+@wrong(
     "numbering the places from 1 and comparing with <",
     "It hides the last token of each sentence. torch.arange(Tk) begins at 0.",
 )
@@ -35,8 +34,7 @@ def padding_one_too_few(lengths, Tk):
     return torch.arange(1, Tk + 1, device=lengths.device) < lengths[:, None, None, None]
 
 
-@mistake(
-    "padding_mask",
+@wrong(
     "a mask of shape (B, Tk)",
     "Beside scores of shape (B, H, Tq, Tk) its B would stand under Tq. Insert two axes of length 1 between B and Tk.",
 )
@@ -44,8 +42,7 @@ def padding_two_axes(lengths, Tk):
     return torch.arange(Tk, device=lengths.device) < lengths[:, None]
 
 
-@mistake(
-    "padding_mask",
+@wrong(
     "a mask of shape (B, 1, Tk)",
     "Beside scores of shape (B, H, Tq, Tk) its B would stand under H. One more axis of length 1.",
 )
@@ -53,8 +50,7 @@ def padding_three_axes(lengths, Tk):
     return torch.arange(Tk, device=lengths.device) < lengths[:, None, None]
 
 
-@mistake(
-    "padding_mask",
+@wrong(
     "a mask of shape (B, 1, Tk, 1)",
     "That hides queries. Padding must not be looked *at*: Tk belongs on the last axis, that of the keys.",
 )
@@ -62,8 +58,7 @@ def padding_hides_queries(lengths, Tk):
     return (torch.arange(Tk, device=lengths.device) < lengths[:, None])[:, None, :, None]
 
 
-@mistake(
-    "padding_mask",
+@wrong(
     "numbers in place of booleans",
     "Leave out the conversion: a comparison gives booleans already. A mask of numbers means something else to PyTorch.",
 )
@@ -71,17 +66,14 @@ def padding_in_numbers(lengths, Tk):
     return (torch.arange(Tk, device=lengths.device) < lengths[:, None, None, None]).float()
 
 
-@mistake(
-    "padding_mask",
-    "hiding the front of each sentence",
-    "The padding follows the tokens: the *first* places of a sentence are kept.",
+@wrong(
+    "hiding the front of each sentence", "The padding follows the tokens: the *first* places of a sentence are kept."
 )
 def padding_in_front(lengths, Tk):
     return torch.arange(Tk, device=lengths.device) >= Tk - lengths[:, None, None, None]
 
 
-@mistake(
-    "padding_mask",
+@wrong(
     "the length of the longest sentence for all of them",
     "Each sentence has a length of its own: give lengths the axes (B, 1, 1, 1) in place of taking a maximum.",
 )
@@ -90,10 +82,8 @@ def padding_of_the_longest(lengths, Tk):
     return places.expand(len(lengths), 1, 1, Tk)
 
 
-@mistake(
-    "padding_mask",
-    "as many places as the longest sentence has tokens",
-    "A batch may be wider than that. The number of places is Tk.",
+@wrong(
+    "as many places as the longest sentence has tokens", "A batch may be wider than that. The number of places is Tk."
 )
 def padding_ignores_width(lengths, Tk):
     return torch.arange(int(lengths.max()), device=lengths.device) < lengths[:, None, None, None]
@@ -110,8 +100,10 @@ def _offset(scores):
     return scores.shape[-1] - scores.shape[-2]
 
 
-@mistake(
-    "causal_mask",
+wrong = mistakes_of("causal_mask")
+
+
+@wrong(
     "a triangle whose corner is at the top left",
     "It is right for Tq = Tk alone. The queries are the *last* of the places, so the corner is at the bottom right: "
     "diagonal Tk - Tq.",
@@ -120,8 +112,7 @@ def causal_top_left(scores):
     return _ones(scores).tril()
 
 
-@mistake(
-    "causal_mask",
+@wrong(
     "hiding the query's own token as well",
     "A query may look at itself, and the first one has nothing else. The diagonal is kept.",
 )
@@ -129,26 +120,17 @@ def causal_without_itself(scores):
     return _ones(scores).tril(_offset(scores) - 1)
 
 
-@mistake(
-    "causal_mask",
-    "keeping one token of the future",
-    "The next token is the answer. The diagonal is Tk - Tq, not one more.",
-)
+@wrong("keeping one token of the future", "The next token is the answer. The diagonal is Tk - Tq, not one more.")
 def causal_leaks_one(scores):
     return _ones(scores).tril(_offset(scores) + 1)
 
 
-@mistake(
-    "causal_mask",
-    "the opposite convention, True for the future,",
-    "In this course True means keep: past and present are True.",
-)
+@wrong("the opposite convention, True for the future,", "In this course True means keep: past and present are True.")
 def causal_inverted(scores):
     return ~_ones(scores).tril(_offset(scores))
 
 
-@mistake(
-    "causal_mask",
+@wrong(
     "keeping the future and hiding the past",
     "triu keeps what lies above the diagonal; there the keys come after the query. tril keeps the other side.",
 )
@@ -156,8 +138,7 @@ def causal_upper(scores):
     return _ones(scores).triu(_offset(scores))
 
 
-@mistake(
-    "causal_mask",
+@wrong(
     "a diagonal of Tq - Tk",
     "With more keys than queries the triangle has to move to the right, and a positive number does that: Tk - Tq.",
 )
@@ -165,8 +146,7 @@ def causal_wrong_sign(scores):
     return _ones(scores).tril(-_offset(scores))
 
 
-@mistake(
-    "causal_mask",
+@wrong(
     "ones and zeros as numbers",
     "Make the tensor of ones with dtype=torch.bool. A mask of numbers means something else to PyTorch.",
 )
@@ -174,8 +154,7 @@ def causal_in_numbers(scores):
     return torch.ones(scores.shape[-2:], device=scores.device).tril(_offset(scores))
 
 
-@mistake(
-    "causal_mask",
+@wrong(
     "a mask of 0 and minus infinity to be added",
     "That is another convention. Here a mask is boolean, True = keep, and masked_softmax does the rest.",
 )
@@ -185,17 +164,12 @@ def causal_additive(scores):
     )
 
 
-@mistake(
-    "causal_mask",
-    "a mask with queries and keys exchanged",
-    "Rows are queries, columns are keys: the shape is (Tq, Tk).",
-)
+@wrong("a mask with queries and keys exchanged", "Rows are queries, columns are keys: the shape is (Tq, Tk).")
 def causal_exchanged(scores):
     return _ones(scores).tril(_offset(scores)).T
 
 
-@mistake(
-    "causal_mask",
+@wrong(
     "the scores themselves with their future cut off",
     "Return the mask alone, booleans of shape (Tq, Tk). The scores lend their shape and device, nothing else.",
 )
@@ -203,8 +177,7 @@ def causal_masks_the_scores(scores):
     return scores.masked_fill(~_ones(scores).tril(_offset(scores)), -torch.inf)
 
 
-@mistake(
-    "causal_mask",
+@wrong(
     "multiplying a triangle of ones by minus infinity",
     "0 times infinity is NaN, so that all that should be kept is NaN. And the mask should be boolean.",
 )
@@ -219,11 +192,10 @@ def _present(masks):
     return [m for m in masks if m is not None]
 
 
-@mistake(
-    "combine",
-    "a logical or",
-    "It keeps a key as soon as one mask keeps it. Every mask has a veto: and, written &.",
-)
+wrong = mistakes_of("combine")
+
+
+@wrong("a logical or", "It keeps a key as soon as one mask keeps it. Every mask has a veto: and, written &.")
 def combine_or(*masks):
     both = _present(masks)[0]
     for mask in _present(masks)[1:]:
@@ -231,11 +203,7 @@ def combine_or(*masks):
     return both
 
 
-@mistake(
-    "combine",
-    "adding the masks",
-    "For booleans + is a logical or, which keeps a key as soon as one mask keeps it. Use &.",
-)
+@wrong("adding the masks", "For booleans + is a logical or, which keeps a key as soon as one mask keeps it. Use &.")
 def combine_counts(*masks):
     total = _present(masks)[0].int()
     for mask in _present(masks)[1:]:
@@ -243,39 +211,23 @@ def combine_counts(*masks):
     return total
 
 
-@mistake(
-    "combine",
-    "the first mask alone",
-    "All of the masks count. Is there a return inside the loop?",
-)
+@wrong("the first mask alone", "All of the masks count. Is there a return inside the loop?")
 def combine_first(*masks):
     return _present(masks)[0]
 
 
-@mistake(
-    "combine",
-    "the last mask alone",
-    "Does each turn of the loop use what the turns before it have found?",
-)
+@wrong("the last mask alone", "Does each turn of the loop use what the turns before it have found?")
 def combine_last(*masks):
     return _present(masks)[-1]
 
 
-@mistake(
-    "combine",
-    "the first two masks alone",
-    "There may be one, or three, or more: loop over all of them.",
-)
+@wrong("the first two masks alone", "There may be one, or three, or more: loop over all of them.")
 def combine_two(*masks):
     present = _present(masks)
     return present[0] & present[1] if len(present) > 1 else present[0]
 
 
-@mistake(
-    "combine",
-    "a key that exactly one mask keeps",
-    "^ is 'one or the other but not both'. A key is kept if both keep it: &.",
-)
+@wrong("a key that exactly one mask keeps", "^ is 'one or the other but not both'. A key is kept if both keep it: &.")
 def combine_exclusive(*masks):
     both = _present(masks)[0]
     for mask in _present(masks)[1:]:
@@ -283,11 +235,7 @@ def combine_exclusive(*masks):
     return both
 
 
-@mistake(
-    "combine",
-    "keeping a key where the masks agree",
-    "Two masks also agree where both hide a key. Use & in place of ==.",
-)
+@wrong("keeping a key where the masks agree", "Two masks also agree where both hide a key. Use & in place of ==.")
 def combine_agreement(*masks):
     both = _present(masks)[0]
     for mask in _present(masks)[1:]:
@@ -295,11 +243,7 @@ def combine_agreement(*masks):
     return both
 
 
-@mistake(
-    "combine",
-    "turning the result around",
-    "The & is right and needs no ~ after it. True means keep, here as everywhere.",
-)
+@wrong("turning the result around", "The & is right and needs no ~ after it. True means keep, here as everywhere.")
 def combine_inverted(*masks):
     both = _present(masks)[0]
     for mask in _present(masks)[1:]:
@@ -307,11 +251,7 @@ def combine_inverted(*masks):
     return ~both
 
 
-@mistake(
-    "combine",
-    "an operation with None",
-    "None stands for 'no restriction'. Leave it out before you combine the others.",
-)
+@wrong("an operation with None", "None stands for 'no restriction'. Leave it out before you combine the others.")
 def combine_trips_over_none(*masks):
     both = masks[0]
     for mask in masks[1:]:
@@ -319,8 +259,7 @@ def combine_trips_over_none(*masks):
     return both
 
 
-@mistake(
-    "combine",
+@wrong(
     "writing the result into the first mask",
     "`&=` changes the caller's mask (or fails, where that is too small to broadcast). Write a = a & b, which makes "
     "a new tensor.",
@@ -332,11 +271,7 @@ def combine_in_place(*masks):
     return both
 
 
-@mistake(
-    "combine",
-    "a product of numbers",
-    "The numbers are right, but a mask is boolean. Leave out .float(): & works on booleans.",
-)
+@wrong("a product of numbers", "The numbers are right, but a mask is boolean. Leave out .float(): & works on booleans.")
 def combine_in_numbers(*masks):
     both = _present(masks)[0].float()
     for mask in _present(masks)[1:]:
@@ -351,8 +286,10 @@ def _lowest(scores):
     return torch.finfo(scores.dtype).min
 
 
-@mistake(
-    "masked_softmax",
+wrong = mistakes_of("masked_softmax")
+
+
+@wrong(
     "multiplying the scores by the mask",
     "A hidden score becomes 0, which is a score like any other, since e^0 = 1. Fill it with something very low.",
 )
@@ -360,8 +297,7 @@ def masked_multiplies(scores, mask):
     return torch.softmax(scores * mask, dim=-1)
 
 
-@mistake(
-    "masked_softmax",
+@wrong(
     "setting weights to 0 after an ordinary softmax",
     "What the hidden keys had is lost, and the rest no longer sums to 1. Hide before softmax.",
 )
@@ -369,8 +305,7 @@ def masked_too_late(scores, mask):
     return torch.softmax(scores, dim=-1).masked_fill(~mask, 0.0)
 
 
-@mistake(
-    "masked_softmax",
+@wrong(
     "hiding after softmax and dividing by what is left",
     "A large hidden score makes all the kept weights underflow, a NaN spoils its row, and a row with nothing to see "
     "is 0/0. Fill before softmax.",
@@ -380,8 +315,7 @@ def masked_renormalised(scores, mask):
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-@mistake(
-    "masked_softmax",
+@wrong(
     "filling with minus infinity and nothing else",
     "A row with nothing to see becomes 0/0 = NaN. Fill with the lowest finite number, and set hidden weights to 0.",
 )
@@ -389,8 +323,7 @@ def masked_infinity(scores, mask):
     return torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1)
 
 
-@mistake(
-    "masked_softmax",
+@wrong(
     "leaving out the last step",
     "In a row with nothing to see all scores are equally low, and each key gets 1/Tk. Set the hidden weights to 0.",
 )
@@ -398,8 +331,7 @@ def masked_without_last_step(scores, mask):
     return torch.softmax(scores.masked_fill(~mask, _lowest(scores)), dim=-1)
 
 
-@mistake(
-    "masked_softmax",
+@wrong(
     "filling with -1e9",
     "In float16 there is no such number. Ask the dtype for its lowest: torch.finfo(scores.dtype).min.",
 )
@@ -407,8 +339,7 @@ def masked_billion(scores, mask):
     return torch.softmax(scores.masked_fill(~mask, -1e9), dim=-1).masked_fill(~mask, 0.0)
 
 
-@mistake(
-    "masked_softmax",
+@wrong(
     "filling with -1e9 and leaving out the last step",
     "Two things: in float16 there is no such number, and a row with nothing to see gets 1/Tk for each key "
     "in place of 0.",
@@ -417,8 +348,7 @@ def masked_billion_without_last_step(scores, mask):
     return torch.softmax(scores.masked_fill(~mask, -1e9), dim=-1)
 
 
-@mistake(
-    "masked_softmax",
+@wrong(
     "filling with -100",
     "Kept scores may lie lower than that, and then the hidden ones win. Ask the dtype for its lowest number.",
 )
@@ -426,8 +356,7 @@ def masked_hundred(scores, mask):
     return torch.softmax(scores.masked_fill(~mask, -100.0), dim=-1).masked_fill(~mask, 0.0)
 
 
-@mistake(
-    "masked_softmax",
+@wrong(
     "the opposite convention, hiding what is True,",
     "masked_fill replaces where its condition is True, so the condition is ~mask: what is *not* kept.",
 )
@@ -436,8 +365,7 @@ def masked_inverted(scores, mask):
     return weights.masked_fill(mask, 0.0)
 
 
-@mistake(
-    "masked_softmax",
+@wrong(
     "adding the mask times minus infinity",
     "For what is kept that is 0 times infinity, which is NaN. Replace hidden scores; do not add to them.",
 )
@@ -445,8 +373,7 @@ def masked_times_infinity(scores, mask):
     return torch.softmax(scores + (~mask).to(scores.dtype) * -torch.inf, dim=-1)
 
 
-@mistake(
-    "masked_softmax",
+@wrong(
     "adding a very low number to the hidden scores",
     "NaN plus a number is NaN, and an infinite score stays infinite. Replace hidden scores with masked_fill.",
 )
@@ -455,8 +382,7 @@ def masked_adds(scores, mask):
     return torch.softmax(scores + low, dim=-1).masked_fill(~mask, 0.0)
 
 
-@mistake(
-    "masked_softmax",
+@wrong(
     "adding minus infinity and turning NaN into 0 afterwards",
     "A NaN under the mask survives the addition, and its whole row is wiped out, kept keys too. The gradients are NaN "
     "as well. Replace hidden scores; then no NaN arises.",
@@ -466,18 +392,13 @@ def masked_hides_nan(scores, mask):
     return torch.nan_to_num(torch.softmax(scores + low, dim=-1))
 
 
-@mistake(
-    "masked_softmax",
-    "a softmax over the queries",
-    "Each *query's* weights sum to 1, so softmax runs over the keys: dim=-1.",
-)
+@wrong("a softmax over the queries", "Each *query's* weights sum to 1, so softmax runs over the keys: dim=-1.")
 def masked_over_queries(scores, mask):
     weights = torch.softmax(scores.masked_fill(~mask, _lowest(scores)), dim=-2)
     return weights.masked_fill(~mask, 0.0)
 
 
-@mistake(
-    "masked_softmax",
+@wrong(
     "filling in place",
     "masked_fill_ with an underscore writes into the caller's scores. Without it, it makes a new tensor.",
 )
@@ -486,18 +407,15 @@ def masked_in_place(scores, mask):
     return weights.masked_fill(~mask, 0.0)
 
 
-@mistake(
-    "masked_softmax",
-    "computing in 32 bits whatever comes in",
-    "Leave out .float(), and take the lowest number of the scores' own dtype.",
+@wrong(
+    "computing in 32 bits whatever comes in", "Leave out .float(), and take the lowest number of the scores' own dtype."
 )
 def masked_to_float32(scores, mask):
     weights = torch.softmax(scores.float().masked_fill(~mask, torch.finfo(torch.float32).min), dim=-1)
     return weights.masked_fill(~mask, 0.0)
 
 
-@mistake(
-    "masked_softmax",
+@wrong(
     "wiping out every row in which anything is hidden",
     "A row is 0 only if it keeps *nothing*: mask.any(...) asks for that, mask.all(...) does not.",
 )
@@ -506,8 +424,7 @@ def masked_all_for_any(scores, mask):
     return weights.masked_fill(~mask.all(dim=-1, keepdim=True), 0.0)
 
 
-@mistake(
-    "masked_softmax",
+@wrong(
     "picking the hidden scores out by index",
     "x[~mask] = ... wants a mask of the same shape as x, while masks are smaller and broadcast. masked_fill does it.",
 )
@@ -528,8 +445,10 @@ def _distance(scores):
     return places[Tk - Tq :, None] - places
 
 
-@mistake(
-    "sliding_window_mask",
+wrong = mistakes_of("sliding_window_mask")
+
+
+@wrong(
     "a window that is one token too long",
     "The query itself is one of the tokens: the distance is less than window, not equal to it.",
 )
@@ -537,44 +456,29 @@ def window_too_long(scores, window):
     return (_distance(scores) >= 0) & (_distance(scores) <= window)
 
 
-@mistake(
-    "sliding_window_mask",
-    "a window that leaves the query's own token out",
-    "The token itself belongs to its window: a distance of 0 is kept.",
+@wrong(
+    "a window that leaves the query's own token out", "The token itself belongs to its window: a distance of 0 is kept."
 )
 def window_without_itself(scores, window):
     return (_distance(scores) > 0) & (_distance(scores) <= window)
 
 
-@mistake(
-    "sliding_window_mask",
-    "a window on both sides",
-    "It reaches into the future. The distance from key to query must be at least 0.",
-)
+@wrong("a window on both sides", "It reaches into the future. The distance from key to query must be at least 0.")
 def window_on_both_sides(scores, window):
     return _distance(scores).abs() < window
 
 
-@mistake(
-    "sliding_window_mask",
-    "leaving out the causal half",
-    "Every key after the query is kept as well. Join both conditions with &.",
-)
+@wrong("leaving out the causal half", "Every key after the query is kept as well. Join both conditions with &.")
 def window_sees_the_future(scores, window):
     return _distance(scores) < window
 
 
-@mistake(
-    "sliding_window_mask",
-    "a causal mask without a window",
-    "The distant past is to be hidden too: where the distance is window or more.",
-)
+@wrong("a causal mask without a window", "The distant past is to be hidden too: where the distance is window or more.")
 def window_forgotten(scores, window):
     return _distance(scores) >= 0
 
 
-@mistake(
-    "sliding_window_mask",
+@wrong(
     "counting the queries from place 0",
     "The queries are the *last* Tq of the Tk places: query i stands at place i + Tk - Tq.",
 )
@@ -584,20 +488,12 @@ def window_without_offset(scores, window):
     return (distance >= 0) & (distance < window)
 
 
-@mistake(
-    "sliding_window_mask",
-    "the opposite convention, True for what is hidden,",
-    "In this course True means keep.",
-)
+@wrong("the opposite convention, True for what is hidden,", "In this course True means keep.")
 def window_inverted(scores, window):
     return ~((_distance(scores) >= 0) & (_distance(scores) < window))
 
 
-@mistake(
-    "sliding_window_mask",
-    "cutting the text into blocks",
-    "The window *slides*: each query has its own, which ends at the query.",
-)
+@wrong("cutting the text into blocks", "The window *slides*: each query has its own, which ends at the query.")
 def window_in_blocks(scores, window):
     Tq, Tk = scores.shape[-2:]
     places = torch.arange(Tk, device=scores.device)
@@ -605,8 +501,7 @@ def window_in_blocks(scores, window):
     return same & (_distance(scores) >= 0)
 
 
-@mistake(
-    "sliding_window_mask",
+@wrong(
     "the first tokens of the text in place of the last",
     "The window lies just before the query: compare the *distance* with window, not the key's place.",
 )
@@ -615,8 +510,7 @@ def window_at_the_beginning(scores, window):
     return (_distance(scores) >= 0) & (keys < window)
 
 
-@mistake(
-    "sliding_window_mask",
+@wrong(
     "keeping what lies behind the window",
     "The second condition is turned around: near keys are kept, distant ones hidden.",
 )
@@ -624,8 +518,7 @@ def window_keeps_the_distant(scores, window):
     return _distance(scores) >= window
 
 
-@mistake(
-    "sliding_window_mask",
+@wrong(
     "numbers in place of booleans",
     "The numbers are right, but a mask is boolean: join the conditions with & and convert nothing.",
 )
@@ -633,8 +526,7 @@ def window_in_numbers(scores, window):
     return ((_distance(scores) >= 0) & (_distance(scores) < window)).float()
 
 
-@mistake(
-    "sliding_window_mask",
+@wrong(
     ".triu(diagonal=1 - window)",
     "It is right for Tq = Tk alone. With more keys than queries both edges of the band move right by Tk - Tq.",
 )
@@ -644,9 +536,10 @@ def window_edge_left_behind(scores, window):
 
 # 5.6 to_torch_mha ---------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("to_torch_mha")
 
-@mistake(
-    "to_torch_mha",
+
+@wrong(
     "a mask that is folded but not turned around",
     "For nn.MultiheadAttention True means hide. Without ~ the model reads just what it should not.",
 )
@@ -655,8 +548,7 @@ def mha_not_turned(mask, shape):
     return mask.expand(B, H, Tq, Tk).reshape(B * H, Tq, Tk)
 
 
-@mistake(
-    "to_torch_mha",
+@wrong(
     "the examples of the first head first",
     "Head h of example b stands at b * H + h: the heads of an example stay together. "
     "Fold the axes in their order, B, H.",
@@ -666,8 +558,7 @@ def mha_heads_first(mask, shape):
     return (~mask.expand(B, H, Tq, Tk)).transpose(0, 1).reshape(B * H, Tq, Tk)
 
 
-@mistake(
-    "to_torch_mha",
+@wrong(
     "repeating the whole batch once per head",
     "That puts example 0, example 1, ... behind each other for every head, and takes one head's mask for all. "
     "Expand to (B, H, Tq, Tk), then reshape.",
@@ -677,17 +568,12 @@ def mha_repeats_the_batch(mask, shape):
     return ~mask.expand(B, H, Tq, Tk)[:, 0].repeat(H, 1, 1)
 
 
-@mistake(
-    "to_torch_mha",
-    "a mask with all four axes",
-    "nn.MultiheadAttention wants batch and heads folded into one axis of length B * H.",
-)
+@wrong("a mask with all four axes", "nn.MultiheadAttention wants batch and heads folded into one axis of length B * H.")
 def mha_four_axes(mask, shape):
     return ~mask.expand(*shape)
 
 
-@mistake(
-    "to_torch_mha",
+@wrong(
     "folding before stretching",
     "An axis of length 1 has to be stretched first; a mask that broadcasts holds fewer numbers than the full shape.",
 )
@@ -696,8 +582,7 @@ def mha_without_expand(mask, shape):
     return (~mask).reshape(B * H, Tq, Tk)
 
 
-@mistake(
-    "to_torch_mha",
+@wrong(
     "the first head's mask for each example",
     "Heads may have masks of their own, and the first axis should have the length B * H.",
 )
@@ -705,18 +590,13 @@ def mha_one_head(mask, shape):
     return ~mask.expand(*shape)[:, 0]
 
 
-@mistake(
-    "to_torch_mha",
-    "the first head's mask for all heads",
-    "Heads may have masks of their own: expand keeps them apart.",
-)
+@wrong("the first head's mask for all heads", "Heads may have masks of their own: expand keeps them apart.")
 def mha_one_head_for_all(mask, shape):
     B, H, Tq, Tk = shape
     return ~mask.expand(B, H, Tq, Tk)[:, :1].expand(B, H, Tq, Tk).reshape(B * H, Tq, Tk)
 
 
-@mistake(
-    "to_torch_mha",
+@wrong(
     "a mask of 0 and minus infinity to be added",
     "nn.MultiheadAttention would take that too. Asked for are booleans: turn them around and fold them.",
 )
@@ -727,8 +607,7 @@ def mha_additive(mask, shape):
     )
 
 
-@mistake(
-    "to_torch_mha",
+@wrong(
     "folding heads and queries together",
     "reshape keeps the order of the numbers, so the axes must stand as B, H, Tq, Tk when it cuts them anew.",
 )
@@ -737,18 +616,13 @@ def mha_mixes_heads_and_queries(mask, shape):
     return (~mask.expand(B, H, Tq, Tk)).transpose(1, 2).reshape(B * H, Tq, Tk)
 
 
-@mistake(
-    "to_torch_mha",
-    "exchanging queries and keys",
-    "Rows are queries there too: the last two axes stay as they are.",
-)
+@wrong("exchanging queries and keys", "Rows are queries there too: the last two axes stay as they are.")
 def mha_exchanged(mask, shape):
     B, H, Tq, Tk = shape
     return (~mask.expand(B, H, Tq, Tk)).reshape(B * H, Tq, Tk).transpose(1, 2)
 
 
-@mistake(
-    "to_torch_mha",
+@wrong(
     "a key_padding_mask",
     "That one cannot say anything about queries or heads. The attn_mask has the shape (B * H, Tq, Tk).",
 )
@@ -756,8 +630,7 @@ def mha_padding_only(mask, shape):
     return ~mask.expand(*shape).any(dim=2).any(dim=1)
 
 
-@mistake(
-    "to_torch_mha",
+@wrong(
     ".repeat(H, 1, 1, 1) of the mask",
     "It sets the examples in the wrong order, and of a mask that has H heads already it makes too many numbers to "
     "reshape. expand stretches only axes of length 1, and adds the missing ones.",
@@ -767,8 +640,7 @@ def mha_repeats_along_the_batch(mask, shape):
     return (~mask).repeat(H, 1, 1, 1).reshape(B * H, Tq, Tk)
 
 
-@mistake(
-    "to_torch_mha",
+@wrong(
     "repeating each example's mask H times",
     "The order is right, but a mask may have H heads already, or no axis for them. expand stretches only axes of "
     "length 1, and adds the missing ones.",
@@ -778,8 +650,7 @@ def mha_repeats_each_example(mask, shape):
     return (~mask).repeat_interleave(H, dim=0).reshape(B * H, Tq, Tk)
 
 
-@mistake(
-    "to_torch_mha",
+@wrong(
     "expanding and then repeating",
     "After expand the heads are there. Repeating makes H times as many numbers as B * H, Tq and Tk have room for.",
 )
@@ -798,69 +669,60 @@ def _weights(scores, mask):
     return torch.softmax(scores.masked_fill(~mask, _lowest(scores)), dim=-1).masked_fill(~mask, 0.0)
 
 
-@mistake("test_masked_softmax", "a test that prints", says="it lets 3 of 3 wrong implementations through")
+wrong = mistakes_of("test_masked_softmax")
+
+
+@wrong("a test that prints", says="it lets 3 of 3 wrong implementations through")
 def test_prints(implementation):
     scores, mask = torch.tensor([[0.0, 1.0, 2.0]] * 2), torch.tensor([[_T, _T, _F], [_F, _F, _F]])
     torch.allclose(implementation(scores, mask), _weights(scores, mask))
 
 
-@mistake("test_masked_softmax", "a test that returns its verdict", says="it lets 3 of 3 wrong implementations through")
+@wrong("a test that returns its verdict", says="it lets 3 of 3 wrong implementations through")
 def test_returns(implementation):
     scores, mask = torch.tensor([[0.0, 1.0, 2.0]] * 2), torch.tensor([[_T, _T, _F], [_F, _F, _F]])
     return torch.allclose(implementation(scores, mask), _weights(scores, mask))
 
 
-@mistake("test_masked_softmax", "a test of the shape", says="it lets 3 of 3 wrong implementations through")
+@wrong("a test of the shape", says="it lets 3 of 3 wrong implementations through")
 def test_shape_only(implementation):
     scores = torch.zeros(2, 3)
     assert implementation(scores, torch.ones(3, dtype=torch.bool)).shape == scores.shape
 
 
-@mistake("test_masked_softmax", "a test that hides nothing", says="it lets 3 of 3 wrong implementations through")
+@wrong("a test that hides nothing", says="it lets 3 of 3 wrong implementations through")
 def test_everything_kept(implementation):
     scores = torch.tensor([[0.0, 3.0, 1.0], [2.0, 2.0, 0.0]])
     torch.testing.assert_close(implementation(scores, torch.ones(2, 3, dtype=torch.bool)), torch.softmax(scores, -1))
 
 
-@mistake("test_masked_softmax", "a test of zeros alone", says="nothing was raised for: hides_too_late")
+@wrong("a test of zeros alone", says="nothing was raised for: hides_too_late")
 def test_hidden_are_zero(implementation):
     mask = torch.tensor([[_T, _T, _F], [_F, _F, _F]])
     weights = implementation(torch.tensor([[0.0, 1.0, 2.0]] * 2), mask)
     assert not weights[~mask].any()
 
 
-@mistake("test_masked_softmax", "a test without an empty row", says="nothing was raised for: forgets_empty_rows")
+@wrong("a test without an empty row", says="nothing was raised for: forgets_empty_rows")
 def test_no_empty_row(implementation):
     scores, mask = torch.tensor([[0.0, 1.0, torch.nan]]), torch.tensor([[_T, _T, _F]])
     torch.testing.assert_close(implementation(scores, mask), _weights(scores, mask))
 
 
-@mistake(
-    "test_masked_softmax",
-    "a test whose reference gives NaN for an empty row",
-    says="it rejects a right implementation: row_by_row",
-)
+@wrong("a test whose reference gives NaN for an empty row", says="it rejects a right implementation: row_by_row")
 def test_wrong_reference(implementation):
     scores, mask = torch.tensor([[0.0, 1.0, 2.0]] * 2), torch.tensor([[_T, _T, _F], [_F, _F, _F]])
     expected = torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1)
     torch.testing.assert_close(implementation(scores, mask), expected)
 
 
-@mistake(
-    "test_masked_softmax",
-    "a test that every row sums to 1",
-    says="it rejects a right implementation: row_by_row",
-)
+@wrong("a test that every row sums to 1", says="it rejects a right implementation: row_by_row")
 def test_every_row_sums_to_one(implementation):
     scores, mask = torch.tensor([[0.0, 1.0, 2.0]] * 2), torch.tensor([[_T, _T, _F], [_F, _F, _F]])
     assert torch.allclose(implementation(scores, mask).sum(-1), torch.ones(2))
 
 
-@mistake(
-    "test_masked_softmax",
-    "a test that asks for gradients",
-    says="it rejects a right implementation: in_numpy",
-)
+@wrong("a test that asks for gradients", says="it rejects a right implementation: in_numpy")
 def test_gradients(implementation):
     scores = torch.tensor([[0.0, 1.0, 2.0]] * 2, requires_grad=True)
     mask = torch.tensor([[_T, _T, _F], [_F, _F, _F]])
@@ -870,11 +732,7 @@ def test_gradients(implementation):
     assert torch.isfinite(scores.grad).all()
 
 
-@mistake(
-    "test_masked_softmax",
-    "a test that compares NaN with itself",
-    says="it rejects a right implementation: row_by_row",
-)
+@wrong("a test that compares NaN with itself", says="it rejects a right implementation: row_by_row")
 def test_nan_is_not_equal(implementation):
     scores, mask = torch.tensor([[0.0, 1.0, torch.nan]]), torch.tensor([[_T, _T, _F]])
     before = scores.clone()
@@ -887,57 +745,60 @@ def test_nan_is_not_equal(implementation):
 _q, _kept = torch.tensor([[[1.0, 0.0]]]), torch.tensor([[_T, _F]])
 
 
-@mistake("counterexample", "ordinary numbers in the padding", says="both implementations give the same")
+wrong = mistakes_of("counterexample")
+
+
+@wrong("ordinary numbers in the padding", says="both implementations give the same")
 def counterexample_ordinary():
     return _q, torch.tensor([[[1.0, 2.0], [5.0, -3.0]]]), _kept
 
 
-@mistake("counterexample", "large numbers in the padding", says="both implementations give the same")
+@wrong("large numbers in the padding", says="both implementations give the same")
 def counterexample_large():
     return _q, torch.tensor([[[1.0, 2.0], [1e6, -1e6]]]), _kept
 
 
-@mistake("counterexample", "nothing hidden", says="both implementations give the same")
+@wrong("nothing hidden", says="both implementations give the same")
 def counterexample_nothing_hidden():
     return _q, torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), torch.tensor([[_T, _T]])
 
 
-@mistake("counterexample", "everything hidden, and ordinary numbers", says="both implementations give the same")
+@wrong("everything hidden, and ordinary numbers", says="both implementations give the same")
 def counterexample_everything_hidden():
     return _q, torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), torch.tensor([[_F, _F]])
 
 
-@mistake("counterexample", "NaN in a place that is kept", says="queries and kept tokens must be finite numbers")
+@wrong("NaN in a place that is kept", says="queries and kept tokens must be finite numbers")
 def counterexample_kept_nan():
     return _q, torch.tensor([[[torch.nan, 2.0], [3.0, 4.0]]]), _kept
 
 
-@mistake("counterexample", "NaN in the query", says="queries and kept tokens must be finite numbers")
+@wrong("NaN in the query", says="queries and kept tokens must be finite numbers")
 def counterexample_nan_query():
     return torch.tensor([[[torch.nan, 0.0]]]), torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), _kept
 
 
-@mistake("counterexample", "the mask left out", says="it should return three tensors as a tuple")
+@wrong("the mask left out", says="it should return three tensors as a tuple")
 def counterexample_without_keep():
     return _q, torch.tensor([[[1.0, 2.0], [torch.nan, torch.nan]]])
 
 
-@mistake("counterexample", "a list for a mask", says="the third is a list")
+@wrong("a list for a mask", says="the third is a list")
 def counterexample_list():
     return _q, torch.tensor([[[1.0, 2.0], [torch.nan, torch.nan]]]), [[True, False]]
 
 
-@mistake("counterexample", "a mask with three axes", says="the third tensor should have the axes (B, Tk)")
+@wrong("a mask with three axes", says="the third tensor should have the axes (B, Tk)")
 def counterexample_wide_mask():
     return _q, torch.tensor([[[1.0, 2.0], [torch.nan, torch.nan]]]), torch.tensor([[[_T, _F]]])
 
 
-@mistake("counterexample", "a mask of numbers", says="keep must be boolean: True = keep")
+@wrong("a mask of numbers", says="keep must be boolean: True = keep")
 def counterexample_numbers():
     return _q, torch.tensor([[[1.0, 2.0], [torch.nan, torch.nan]]]), torch.tensor([[1.0, 0.0]])
 
 
-@mistake("counterexample", "a mask of whole numbers", says="keep must be boolean: True = keep")
+@wrong("a mask of whole numbers", says="keep must be boolean: True = keep")
 def counterexample_whole_numbers():
     return _q, torch.tensor([[[1.0, 2.0], [torch.nan, torch.nan]]]), torch.tensor([[1, 0]])
 
@@ -953,17 +814,15 @@ def _clean(memory, keep):
     return memory.masked_fill(~keep[:, :, None], 0.0)
 
 
-@mistake(
-    "repaired_attention",
-    "the line as it was",
-    "That is the bug itself: the hidden values are still in the sum. Clean the memory first.",
-)
+wrong = mistakes_of("repaired_attention")
+
+
+@wrong("the line as it was", "That is the bug itself: the hidden values are still in the sum. Clean the memory first.")
 def repaired_unchanged(q, memory, keep):
     return _sdpa(q, memory, memory, keep)
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "turning NaN into 0 in the result",
     "The queries of that sentence then get nothing, where they should get their average. "
     "Clean the memory, not the result.",
@@ -972,18 +831,13 @@ def repaired_hides_nan(q, memory, keep):
     return torch.nan_to_num(_sdpa(q, memory, memory, keep))
 
 
-@mistake(
-    "repaired_attention",
-    "multiplying the memory by the mask",
-    "0 times NaN is NaN: the hidden places stay what they were. Replace them.",
-)
+@wrong("multiplying the memory by the mask", "0 times NaN is NaN: the hidden places stay what they were. Replace them.")
 def repaired_multiplies(q, memory, keep):
     memory = memory * keep[:, :, None]
     return _sdpa(q, memory, memory, keep)
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "cleaning the values and not the keys",
     "A NaN among the keys gives a NaN score, which PyTorch's mask adds to. Use the cleaned memory for both.",
 )
@@ -991,8 +845,7 @@ def repaired_values_only(q, memory, keep):
     return _sdpa(q, memory, _clean(memory, keep), keep)
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "cleaning the keys and not the values",
     "The hidden values are in the sum with weight 0, and 0 times NaN is NaN. Use the cleaned memory for both.",
 )
@@ -1000,8 +853,7 @@ def repaired_keys_only(q, memory, keep):
     return _sdpa(q, _clean(memory, keep), memory, keep)
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "cleaning the memory and leaving the mask out",
     "A key of zeros has the score 0, and that takes weight. Both are needed.",
 )
@@ -1010,18 +862,13 @@ def repaired_without_mask(q, memory, keep):
     return F.scaled_dot_product_attention(q, memory, memory)
 
 
-@mistake(
-    "repaired_attention",
-    "cleaning the places that are kept",
-    "masked_fill replaces where its condition is True. Hidden is ~keep.",
-)
+@wrong("cleaning the places that are kept", "masked_fill replaces where its condition is True. Hidden is ~keep.")
 def repaired_inverted(q, memory, keep):
     memory = memory.masked_fill(keep[:, :, None], 0.0)
     return _sdpa(q, memory, memory, keep)
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "cleaning the caller's memory",
     "Whoever called still needs it as it was. Without the underscore, masked_fill makes a new tensor.",
 )
@@ -1030,8 +877,7 @@ def repaired_in_place(q, memory, keep):
     return _sdpa(q, memory, memory, keep)
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "keeping only places that are kept in every example",
     "Each example has a mask of its own; a token that one of them hides is a word in another.",
 )
@@ -1040,8 +886,7 @@ def repaired_common_places(q, memory, keep):
     return F.scaled_dot_product_attention(q, memory[:, common], memory[:, common])
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "turning the mask around for PyTorch",
     "F.scaled_dot_product_attention has our convention, True = keep. It is nn.MultiheadAttention that has the other.",
 )
@@ -1050,8 +895,7 @@ def repaired_turned_around(q, memory, keep):
     return _sdpa(q, memory, memory, ~keep)
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "a mask of numbers",
     "A mask of numbers is added to the scores: kept keys get 1 more, hidden ones stay in. Hand over booleans.",
 )
@@ -1060,8 +904,7 @@ def repaired_in_numbers(q, memory, keep):
     return _sdpa(q, memory, memory, keep.to(q.dtype))
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "nan_to_num of the memory",
     "Infinity becomes the largest finite number, which overflows in the score, and a NaN in a kept place would be "
     "hidden. Replace by place, not by value.",
@@ -1071,8 +914,7 @@ def repaired_by_value(q, memory, keep):
     return _sdpa(q, memory, memory, keep)
 
 
-@mistake(
-    "repaired_attention",
+@wrong(
     "replacing every NaN and infinity of the memory by 0",
     "A huge finite number is left, which overflows in the score, and a NaN in a kept place would be hidden. "
     "Replace by place, not by value.",

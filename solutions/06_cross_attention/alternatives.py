@@ -6,12 +6,14 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attention_course.authoring import alternative
+from attention_course.authoring import alternatives_of
 
 # 6.1 attend ---------------------------------------------------------------------------------------------------------
 
+right = alternatives_of("attend")
 
-@alternative("attend")
+
+@right
 def attend_infinite(q, k, v, memory_mask):
     keep = memory_mask.unsqueeze(1).unsqueeze(1)
     scores = torch.einsum("bhid,bhjd->bhij", q, k) * q.size(-1) ** -0.5
@@ -19,7 +21,7 @@ def attend_infinite(q, k, v, memory_mask):
     return torch.einsum("bhij,bhjd->bhid", weights, v), weights
 
 
-@alternative("attend")
+@right
 def attend_powers(q, k, v, memory_mask):
     keep = memory_mask[:, None, None]
     scores = torch.where(keep, q @ k.mT / math.sqrt(k.shape[-1]), -1e9)
@@ -28,7 +30,7 @@ def attend_powers(q, k, v, memory_mask):
     return weights @ v, weights
 
 
-@alternative("attend")
+@right
 def attend_nan_to_num(q, k, v, memory_mask):
     hidden = memory_mask.logical_not()[:, None, None, :].expand(-1, q.shape[1], q.shape[2], -1)
     weights = (q @ k.transpose(2, 3) / q.shape[-1] ** 0.5).masked_fill(hidden, float("-inf")).softmax(-1)
@@ -36,7 +38,7 @@ def attend_nan_to_num(q, k, v, memory_mask):
     return weights @ v, weights
 
 
-@alternative("attend")
+@right
 def attend_loop(q, k, v, memory_mask):
     contexts, maps = [], []
     for b in range(len(q)):
@@ -50,7 +52,7 @@ def attend_loop(q, k, v, memory_mask):
     return torch.stack(contexts), torch.stack(maps)
 
 
-@alternative("attend")
+@right
 def attend_fused(q, k, v, memory_mask):
     bias = torch.zeros_like(memory_mask, dtype=q.dtype).masked_fill(~memory_mask, -6e4)[:, None, None]
     eye = torch.eye(k.shape[2], dtype=q.dtype, device=q.device).expand(*k.shape[:3], -1)
@@ -70,7 +72,10 @@ class _Layer(nn.Module):
         )
 
 
-@alternative("CrossAttention")
+right = alternatives_of("CrossAttention")
+
+
+@right
 class CrossByView(_Layer):
     def forward(self, query, key, value, memory_mask):
         B, Tq, Tk = query.shape[0], query.shape[1], key.shape[1]
@@ -83,7 +88,7 @@ class CrossByView(_Layer):
         return self.W_o(context.transpose(1, 2).reshape(B, Tq, -1)), weights
 
 
-@alternative("CrossAttention")
+@right
 class CrossHeadByHead(_Layer):
     def forward(self, query, key, value, memory_mask):
         key, value = (x.masked_fill(~memory_mask.unsqueeze(-1), 0) for x in (key, value))
@@ -97,7 +102,7 @@ class CrossHeadByHead(_Layer):
         return [self.W_o(torch.cat(contexts, dim=-1)), torch.stack(maps, dim=1)]
 
 
-@alternative("CrossAttention")
+@right
 class CrossEinsum(_Layer):
     def forward(self, query, key, value, memory_mask):
         key, value = (x.nan_to_num() * memory_mask[:, :, None] for x in (key, value))
@@ -110,7 +115,7 @@ class CrossEinsum(_Layer):
         return torch.einsum("bhtd,ohd->bto", context, W_o), weights
 
 
-@alternative("CrossAttention")
+@right
 class CrossMovesAxes(_Layer):
     def forward(self, query, key, value, memory_mask):
         real = memory_mask.unsqueeze(2)
@@ -123,8 +128,10 @@ class CrossMovesAxes(_Layer):
 
 # 6.3 cache_kv -------------------------------------------------------------------------------------------------------
 
+right = alternatives_of("cache_kv")
 
-@alternative("cache_kv")
+
+@right
 def cache_by_view(key, value, memory_mask, W_k, W_v, num_heads):
     B, Tk = memory_mask.shape
     k = F.linear(torch.where(memory_mask[..., None], key, 0.0), W_k)
@@ -132,7 +139,7 @@ def cache_by_view(key, value, memory_mask, W_k, W_v, num_heads):
     return k.view(B, Tk, num_heads, -1).transpose(1, 2), v.view(B, Tk, num_heads, -1).transpose(1, 2)
 
 
-@alternative("cache_kv")
+@right
 def cache_by_chunks(key, value, memory_mask, W_k, W_v, num_heads):
     made = []
     for x, W in ((key, W_k), (value, W_v)):
@@ -141,7 +148,7 @@ def cache_by_chunks(key, value, memory_mask, W_k, W_v, num_heads):
     return made
 
 
-@alternative("cache_kv")
+@right
 def cache_einsum(key, value, memory_mask, W_k, W_v, num_heads):
     def one(x, W):
         x = x.masked_fill(memory_mask.logical_not()[:, :, None], 0)
@@ -150,7 +157,7 @@ def cache_einsum(key, value, memory_mask, W_k, W_v, num_heads):
     return one(key, W_k), one(value, W_v)
 
 
-@alternative("cache_kv")
+@right
 def cache_cleared_twice(key, value, memory_mask, W_k, W_v, num_heads):
     padding = ~memory_mask[:, :, None]
     k = (key.masked_fill(padding, 0) @ W_k.T).masked_fill(padding, 0).unflatten(2, (num_heads, -1)).permute(0, 2, 1, 3)
@@ -165,8 +172,10 @@ def cache_cleared_twice(key, value, memory_mask, W_k, W_v, num_heads):
 
 # 6.4 decode_step ----------------------------------------------------------------------------------------------------
 
+right = alternatives_of("decode_step")
 
-@alternative("decode_step")
+
+@right
 def step_einsum(query, k, v, memory_mask, W_q, W_o):
     q = (query @ W_q.T).reshape(len(query), k.shape[1], k.shape[3])
     scores = torch.einsum("bhd,bhjd->bhj", q, k) / math.sqrt(k.shape[3])
@@ -174,7 +183,7 @@ def step_einsum(query, k, v, memory_mask, W_q, W_o):
     return torch.einsum("bhj,bhjd->bhd", weights, v).reshape(len(query), -1) @ W_o.T, weights
 
 
-@alternative("decode_step")
+@right
 def step_squeeze(query, k, v, memory_mask, W_q, W_o):
     q = F.linear(query.unsqueeze(1), W_q)  # (B, 1, out_dim)
     q = q.view(q.shape[0], 1, k.shape[1], -1).transpose(1, 2)
@@ -182,7 +191,7 @@ def step_squeeze(query, k, v, memory_mask, W_q, W_o):
     return F.linear(context.transpose(1, 2).flatten(2), W_o).squeeze(1), weights.squeeze(2)
 
 
-@alternative("decode_step")
+@right
 def step_head_by_head(query, k, v, memory_mask, W_q, W_o):
     contexts, maps = [], []
     for h, W in enumerate(W_q.chunk(k.shape[1])):
@@ -194,19 +203,21 @@ def step_head_by_head(query, k, v, memory_mask, W_q, W_o):
 
 # 6.5 plot_alignment -------------------------------------------------------------------------------------------------
 
+right = alternatives_of("plot_alignment")
 
-@alternative("plot_alignment")
+
+@right
 def map_cut_first(weights, source, target):
     return weights[:, : len(target), : len(source)].mean(0), list(target), list(source)
 
 
-@alternative("plot_alignment")
+@right
 def map_sum(weights, source, target):
     T, S = len(target), len(source)
     return (weights.sum(0) / weights.shape[0])[:T].narrow(1, 0, S), target, source
 
 
-@alternative("plot_alignment")
+@right
 def map_einsum(weights, source, target):
     matrix = torch.einsum("hij->ij", weights) / len(weights)
     return [matrix[: len(target), : len(source)].clone(), tuple(target), tuple(source)]
@@ -214,8 +225,10 @@ def map_einsum(weights, source, target):
 
 # 6.6 attention_statistics -------------------------------------------------------------------------------------------
 
+right = alternatives_of("attention_statistics")
 
-@alternative("attention_statistics")
+
+@right
 def statistics_where(weights, target_mask):
     keep = target_mask.unsqueeze(1).unsqueeze(-1)
     w = torch.where(keep, weights, 0.0)
@@ -224,7 +237,7 @@ def statistics_where(weights, target_mask):
     return mean, w.max(dim=2).values, -(w * logs).sum(3)
 
 
-@alternative("attention_statistics")
+@right
 def statistics_loop(weights, target_mask):
     means, maxima = [], []
     entropy = weights.new_zeros(weights.shape[:3])
@@ -236,7 +249,7 @@ def statistics_loop(weights, target_mask):
     return torch.stack(means), torch.stack(maxima), entropy
 
 
-@alternative("attention_statistics")
+@right
 def statistics_xlogy(weights, target_mask):
     w = weights.masked_fill(target_mask.logical_not()[:, None, :, None], 0)
     real = target_mask.to(w.dtype)
@@ -246,21 +259,23 @@ def statistics_xlogy(weights, target_mask):
 
 # 6.7 hard_alignment -------------------------------------------------------------------------------------------------
 
+right = alternatives_of("hard_alignment")
 
-@alternative("hard_alignment")
+
+@right
 def links_where(weights):
     total = weights.sum(dim=1)
     return torch.where(total.sum(-1) > 0, total.argmax(-1), -1)
 
 
-@alternative("hard_alignment")
+@right
 def links_by_maximum(weights):
     largest, places = weights.mean(1).max(dim=2)
     places[largest == 0] = -1
     return places
 
 
-@alternative("hard_alignment")
+@right
 def links_loop(weights):
     links = [[int(row.argmax()) if row.any() else -1 for row in example] for example in weights.mean(dim=1)]
     return torch.tensor(links, device=weights.device)
@@ -268,33 +283,37 @@ def links_loop(weights):
 
 # 6.8 counterexample -------------------------------------------------------------------------------------------------
 
+right = alternatives_of("counterexample")
 
-@alternative("counterexample")
+
+@right
 def counterexample_random():
     return torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(2, 5, 6)
 
 
-@alternative("counterexample")
+@right
 def counterexample_keys_differ():
     q = torch.tensor([[[1.0], [1.0]], [[1.0], [1.0]]])
     k = torch.tensor([[[2.0], [0.0]], [[0.0], [2.0]]])
     return q, k, torch.tensor([[[1.0], [0.0]], [[1.0], [0.0]]])
 
 
-@alternative("counterexample")
+@right
 def counterexample_three_sentences():
     return [torch.zeros(3, 2, 1), torch.zeros(3, 1, 1), torch.arange(3.0)[:, None, None]]
 
 
 # 6.9 repaired_step --------------------------------------------------------------------------------------------------
 
+right = alternatives_of("repaired_step")
 
-@alternative("repaired_step")
+
+@right
 def repaired_without_copies(q, k, v):
     return torch.softmax(q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]), dim=-1) @ v
 
 
-@alternative("repaired_step")
+@right
 def repaired_expand(q, k, v):
     B, n, d = q.shape
     rows = q.reshape(B * n, 1, d)
@@ -304,7 +323,7 @@ def repaired_expand(q, k, v):
     return (weights @ v).reshape(B, n, -1)
 
 
-@alternative("repaired_step")
+@right
 def repaired_other_order(q, k, v):
     B, n, d = q.shape
     rows = q.transpose(0, 1).reshape(n * B, 1, d)  # the candidates in the order that repeat gives the memories
@@ -313,6 +332,6 @@ def repaired_other_order(q, k, v):
     return context.reshape(n, B, -1).transpose(0, 1)
 
 
-@alternative("repaired_step")
+@right
 def repaired_library(q, k, v):
     return F.scaled_dot_product_attention(q, k, v)

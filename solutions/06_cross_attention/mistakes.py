@@ -5,7 +5,7 @@ import math
 import torch
 from torch import nn
 
-from attention_course.authoring import mistake
+from attention_course.authoring import mistakes_of
 
 
 def _attend(q, k, v, memory_mask, divisor=None):
@@ -18,19 +18,16 @@ def _attend(q, k, v, memory_mask, divisor=None):
 
 # 6.1 attend ---------------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("attend")
 
-@mistake(
-    "attend",
-    "leaving the mask out",
-    "Padding has keys like everything else, and takes weight. Mask it before the softmax.",
-)
+
+@wrong("leaving the mask out", "Padding has keys like everything else, and takes weight. Mask it before the softmax.")
 def attend_unmasked(q, k, v, memory_mask):
     weights = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1)
     return weights @ v, weights
 
 
-@mistake(
-    "attend",
+@wrong(
     "masking what is True",
     "In this course True means keep. masked_fill overwrites where ITS mask is True, so it wants ~keep.",
 )
@@ -46,32 +43,31 @@ def _attend_hiding_words(q, k, memory_mask, fill):
 _HIDING = ("hiding the real tokens", "masked_fill fills where its condition is True: ~memory_mask.")
 
 
-@mistake("attend", *_HIDING)
+@wrong(*_HIDING)
 def attend_hides_words(q, k, v, memory_mask):
     weights = _attend_hiding_words(q, k, memory_mask, torch.finfo(q.dtype).min) * memory_mask[:, None, None]
     return weights @ v, weights
 
 
-@mistake("attend", *_HIDING)
+@wrong(*_HIDING)
 def attend_hides_words_unemptied(q, k, v, memory_mask):
     weights = _attend_hiding_words(q, k, memory_mask, torch.finfo(q.dtype).min)
     return weights @ v, weights
 
 
-@mistake("attend", *_HIDING)
+@wrong(*_HIDING)
 def attend_hides_words_by_infinity(q, k, v, memory_mask):
     weights = _attend_hiding_words(q, k, memory_mask, -torch.inf)
     return weights @ v, weights
 
 
-@mistake("attend", *_HIDING)
+@wrong(*_HIDING)
 def attend_hides_words_by_too_low(q, k, v, memory_mask):
     weights = _attend_hiding_words(q, k, memory_mask, -1e9) * memory_mask[:, None, None]
     return weights @ v, weights
 
 
-@mistake(
-    "attend",
+@wrong(
     "multiplying the scores by the mask, and the weights too,",
     "A score of 0 is an ordinary score: e^0 = 1, and padding has had its share of the sum. Before the softmax, its "
     "score has to be very low: masked_fill.",
@@ -82,8 +78,7 @@ def attend_scores_and_weights_times_mask(q, k, v, memory_mask):
     return weights @ v, weights
 
 
-@mistake(
-    "attend",
+@wrong(
     "laying the mask on the rows, the queries,",
     "The memory is what is looked at: its mask belongs to the columns, (B, 1, 1, Tk). On (B, 1, Tk, 1) it runs only "
     "where both sentences are equally long, and silences words that ask.",
@@ -95,8 +90,7 @@ def attend_mask_on_rows(q, k, v, memory_mask):
     return weights @ v, weights
 
 
-@mistake(
-    "attend",
+@wrong(
     "multiplying the scores by the mask",
     "A score of 0 is an ordinary score: e^0 = 1. To leave a token out, its score has to be very low.",
 )
@@ -106,8 +100,7 @@ def attend_scores_times_mask(q, k, v, memory_mask):
     return weights @ v, weights
 
 
-@mistake(
-    "attend",
+@wrong(
     "masking after the softmax and not before",
     "The padding has had its share of the sum by then, and the rows no longer sum to 1. Mask the scores.",
 )
@@ -116,8 +109,7 @@ def attend_masked_late(q, k, v, memory_mask):
     return weights @ v, weights
 
 
-@mistake(
-    "attend",
+@wrong(
     "a softmax over nothing but -inf, where the memory is empty,",
     "Fill with a finite low number, torch.finfo(scores.dtype).min, and multiply the weights by the mask afterwards.",
 )
@@ -127,8 +119,7 @@ def attend_empty_nan(q, k, v, memory_mask):
     return weights @ v, weights
 
 
-@mistake(
-    "attend",
+@wrong(
     "sharing the weight equally where the memory is empty",
     "With every score equally low, softmax shares evenly, among padding. Multiply the weights by the mask.",
 )
@@ -138,8 +129,7 @@ def attend_empty_uniform(q, k, v, memory_mask):
     return weights @ v, weights
 
 
-@mistake(
-    "attend",
+@wrong(
     "filling with a number that half precision has not, without emptying the rows of an empty memory,",
     "float16 ends at -65504: take torch.finfo(scores.dtype).min. And with every score equally low, softmax shares "
     "evenly, among padding. Multiply the weights by the mask.",
@@ -150,8 +140,7 @@ def attend_empty_uniform_too_low(q, k, v, memory_mask):
     return weights @ v, weights
 
 
-@mistake(
-    "attend",
+@wrong(
     "filling with a number that half precision has not",
     "float16 ends at -65504, so -1e9 is not among its numbers. torch.finfo(scores.dtype).min is the lowest of its "
     "type.",
@@ -163,22 +152,17 @@ def attend_too_low(q, k, v, memory_mask):
     return weights @ v, weights
 
 
-@mistake("attend", "leaving the scores undivided", "Scaled attention divides them by the root of d_k, q.shape[-1].")
+@wrong("leaving the scores undivided", "Scaled attention divides them by the root of d_k, q.shape[-1].")
 def attend_unscaled(q, k, v, memory_mask):
     return _attend(q, k, v, memory_mask, 1.0)
 
 
-@mistake(
-    "attend",
-    "dividing by the root of d_v",
-    "The dot product sums d_k products: q.shape[-1]. The values are not in it.",
-)
+@wrong("dividing by the root of d_v", "The dot product sums d_k products: q.shape[-1]. The values are not in it.")
 def attend_scaled_by_values(q, k, v, memory_mask):
     return _attend(q, k, v, memory_mask, math.sqrt(v.shape[-1]))
 
 
-@mistake(
-    "attend",
+@wrong(
     "dividing by the root of the number of tokens",
     "shape[-2] is a length. A score is a sum over the d_k numbers of a vector: shape[-1].",
 )
@@ -186,8 +170,7 @@ def attend_scaled_by_length(q, k, v, memory_mask):
     return _attend(q, k, v, memory_mask, math.sqrt(k.shape[-2]))
 
 
-@mistake(
-    "attend",
+@wrong(
     "a softmax over the queries",
     "Each query shares out one whole among the memory: dim=-1, the last axis of (B, H, Tq, Tk).",
 )
@@ -198,8 +181,7 @@ def attend_wrong_axis(q, k, v, memory_mask):
     return weights @ v, weights
 
 
-@mistake(
-    "attend",
+@wrong(
     "letting the memory ask",
     "Rows are queries: q stands on the left of the product. In self-attention the two are easily exchanged.",
 )
@@ -207,7 +189,7 @@ def attend_roles_swapped(q, k, v, memory_mask):
     return _attend(k, q, v, memory_mask)
 
 
-@mistake("attend", "returning the weights first", "The context comes first, then the weights.")
+@wrong("returning the weights first", "The context comes first, then the weights.")
 def attend_outputs_swapped(q, k, v, memory_mask):
     return _attend(q, k, v, memory_mask)[::-1]
 
@@ -242,8 +224,10 @@ class _Layer(nn.Module):
         return self.merge(context), weights
 
 
-@mistake(
-    "CrossAttention",
+wrong = mistakes_of("CrossAttention")
+
+
+@wrong(
     "making the keys of the query's side",
     "That would be self-attention. The queries come from the target, keys and values from the memory: W_k(key).",
 )
@@ -252,28 +236,21 @@ class CrossAsksItself(_Layer):
         return super().forward(query, query, value, memory_mask)
 
 
-@mistake(
-    "CrossAttention",
-    "making the values of the keys",
-    "The layer is handed a value of its own, of width value_dim: W_v(value).",
-)
+@wrong("making the values of the keys", "The layer is handed a value of its own, of width value_dim: W_v(value).")
 class CrossValuesFromKeys(_Layer):
     def forward(self, query, key, value, memory_mask):
         return super().forward(query, key, key, memory_mask)
 
 
-@mistake(
-    "CrossAttention",
-    "letting the memory ask and the target answer",
-    "query is the target, which asks: W_q(query). key goes through W_k.",
+@wrong(
+    "letting the memory ask and the target answer", "query is the target, which asks: W_q(query). key goes through W_k."
 )
 class CrossTurned(_Layer):
     def forward(self, query, key, value, memory_mask):
         return super().forward(key, query, value, memory_mask)
 
 
-@mistake(
-    "CrossAttention",
+@wrong(
     "leaving the padding uncleared",
     "A weight of 0 times NaN is NaN. Write masked_fill(~memory_mask[:, :, None], 0.0) around key and around value.",
 )
@@ -282,8 +259,7 @@ class CrossNotCleared(_Layer):
         return self.split(self.W_q(query)), self.split(self.W_k(key)), self.split(self.W_v(value))
 
 
-@mistake(
-    "CrossAttention",
+@wrong(
     "multiplying the padding by 0",
     "0 times NaN is NaN, before the projection as after it. masked_fill replaces, whatever was there.",
 )
@@ -293,8 +269,7 @@ class CrossTimesMask(_Layer):
         return self.split(self.W_q(query)), self.split(self.W_k(key * real)), self.split(self.W_v(value * real))
 
 
-@mistake(
-    "CrossAttention",
+@wrong(
     "clearing the padding of the keys alone",
     "The values meet the weights too, and 0 times NaN is NaN. Clear value as well.",
 )
@@ -304,8 +279,7 @@ class CrossValuesNotCleared(_Layer):
         return q, k, self.split(self.W_v(value))
 
 
-@mistake(
-    "CrossAttention",
+@wrong(
     "clearing the padding of the values alone",
     "The outputs are right, but backwards W_q and W_k meet the NaN in the keys. Clear key as well.",
 )
@@ -315,8 +289,7 @@ class CrossKeysNotCleared(_Layer):
         return q, self.split(self.W_k(key)), v
 
 
-@mistake(
-    "CrossAttention",
+@wrong(
     "clearing the padding after the projections",
     "The numbers are right, but the gradients of W_k and W_v still meet the NaN. Clear key and value first.",
 )
@@ -327,8 +300,7 @@ class CrossClearedLate(_Layer):
         return q, k.masked_fill(padding, 0.0), v.masked_fill(padding, 0.0)
 
 
-@mistake(
-    "CrossAttention",
+@wrong(
     "clearing the real tokens and keeping the padding",
     "True means keep, and masked_fill overwrites where its mask is True: give it ~memory_mask[:, :, None].",
 )
@@ -337,8 +309,7 @@ class CrossClearedTheWords(_Layer):
         return super().heads(query, key, value, ~memory_mask)
 
 
-@mistake(
-    "CrossAttention",
+@wrong(
     "clearing the padding without masking it in attend",
     "A key of 0 has the score 0, which is an ordinary score. attend needs memory_mask too.",
 )
@@ -348,8 +319,7 @@ class CrossUnmasked(_Layer):
         return self.merge(context), weights
 
 
-@mistake(
-    "CrossAttention",
+@wrong(
     "a view straight to (B, H, T, head_dim)",
     "It cuts the sequence in pieces, and each head gets other tokens. Cut the last axis only, to (B, T, H, head_dim), "
     "then transpose.",
@@ -359,8 +329,7 @@ class CrossSplitByView(_Layer):
         return x.reshape(x.shape[0], self.num_heads, x.shape[1], -1)
 
 
-@mistake(
-    "CrossAttention",
+@wrong(
     "merging the heads without moving them back",
     "The context is (B, H, Tq, head_dim). First transpose(1, 2), then flatten(2), or a token gets pieces of others.",
 )
@@ -370,18 +339,13 @@ class CrossMergedByView(_Layer):
         return self.W_o(context.reshape(B, Tq, -1))
 
 
-@mistake(
-    "CrossAttention",
-    "leaving out W_o",
-    "Side by side, the heads have not met yet. W_o mixes them: the last step of forward.",
-)
+@wrong("leaving out W_o", "Side by side, the heads have not met yet. W_o mixes them: the last step of forward.")
 class CrossWithoutOutput(_Layer):
     def merge(self, context):
         return context.transpose(1, 2).flatten(2) + 0 * self.W_o.weight.sum()
 
 
-@mistake(
-    "CrossAttention",
+@wrong(
     "dividing by the root of out_dim",
     "Each head takes its dot product over head_dim numbers. Split first: attend then divides by the right root.",
 )
@@ -392,8 +356,7 @@ class CrossScaledByOut(_Layer):
         return self.merge(context), weights
 
 
-@mistake(
-    "CrossAttention",
+@wrong(
     "averaging the weights over the heads",
     "nn.MultiheadAttention does that unless told otherwise. Here each head shows its own map: (B, H, Tq, Tk).",
 )
@@ -403,22 +366,18 @@ class CrossAveragedHeads(_Layer):
         return context, weights.mean(dim=1)
 
 
-@mistake("CrossAttention", "returning the weights first", "The context comes first, then the weights.")
+@wrong("returning the weights first", "The context comes first, then the weights.")
 class CrossOutputsSwapped(_Layer):
     def forward(self, query, key, value, memory_mask):
         return super().forward(query, key, value, memory_mask)[::-1]
 
 
-@mistake("CrossAttention", "layers with bias", says="A layer has a bias unless you say bias=False.")
+@wrong("layers with bias", says="A layer has a bias unless you say bias=False.")
 class CrossWithBias(_Layer):
     bias = True
 
 
-@mistake(
-    "CrossAttention",
-    "keys that keep the width of the query",
-    says="they should be W_k.weight (18, 8), W_v.weight (18, 10)",
-)
+@wrong("keys that keep the width of the query", says="they should be W_k.weight (18, 8), W_v.weight (18, 10)")
 class CrossOneWidth(_Layer):
     def __init__(self, query_dim, key_dim, value_dim, out_dim, num_heads=1):
         super().__init__(query_dim, query_dim, query_dim, out_dim, num_heads)
@@ -433,8 +392,10 @@ def _cache(key, value, memory_mask, W_k, W_v, num_heads):
     return k.unflatten(-1, (num_heads, -1)).transpose(1, 2), v.unflatten(-1, (num_heads, -1)).transpose(1, 2)
 
 
-@mistake(
-    "cache_kv",
+wrong = mistakes_of("cache_kv")
+
+
+@wrong(
     "leaving the padding uncleared",
     "What stands there goes into the cache, NaN included. masked_fill, with ~memory_mask[:, :, None], comes first.",
 )
@@ -442,8 +403,7 @@ def cache_not_cleared(key, value, memory_mask, W_k, W_v, num_heads):
     return _cache(key, value, torch.ones_like(memory_mask), W_k, W_v, num_heads)
 
 
-@mistake(
-    "cache_kv",
+@wrong(
     "clearing the padding after the projection",
     "The cache is right, but the gradient of a weight meets the NaN at padding: 0 times NaN. Clear, then project.",
 )
@@ -453,18 +413,15 @@ def cache_cleared_late(key, value, memory_mask, W_k, W_v, num_heads):
     return k.unflatten(-1, (num_heads, -1)).transpose(1, 2), v.unflatten(-1, (num_heads, -1)).transpose(1, 2)
 
 
-@mistake(
-    "cache_kv",
-    "clearing the padding by a product with the mask",
-    "0 times NaN is NaN. masked_fill overwrites, whatever was there.",
+@wrong(
+    "clearing the padding by a product with the mask", "0 times NaN is NaN. masked_fill overwrites, whatever was there."
 )
 def cache_times_mask(key, value, memory_mask, W_k, W_v, num_heads):
     real, all_real = memory_mask[:, :, None], torch.ones_like(memory_mask)
     return _cache(key * real, value * real, all_real, W_k, W_v, num_heads)
 
 
-@mistake(
-    "cache_kv",
+@wrong(
     "clearing the real tokens and keeping the padding",
     "True means keep, and masked_fill overwrites where its mask is True: give it ~memory_mask[:, :, None].",
 )
@@ -472,8 +429,7 @@ def cache_inverted(key, value, memory_mask, W_k, W_v, num_heads):
     return _cache(key, value, ~memory_mask, W_k, W_v, num_heads)
 
 
-@mistake(
-    "cache_kv",
+@wrong(
     "multiplying with the weights as they are stored",
     "nn.Linear stores (out, in), so the product needs .T: key @ W_k.T. Without it, it runs only where both are equal.",
 )
@@ -481,18 +437,17 @@ def cache_not_turned(key, value, memory_mask, W_k, W_v, num_heads):
     return _cache(key, value, memory_mask, W_k.T, W_v.T, num_heads)
 
 
-@mistake("cache_kv", "making both of the keys", "The values have an input and a weight of their own: value and W_v.")
+@wrong("making both of the keys", "The values have an input and a weight of their own: value and W_v.")
 def cache_values_from_keys(key, value, memory_mask, W_k, W_v, num_heads):
     return _cache(key, key, memory_mask, W_k, W_v, num_heads)
 
 
-@mistake("cache_kv", "returning the values first", "Keys come first: `return k, v`.")
+@wrong("returning the values first", "Keys come first: `return k, v`.")
 def cache_swapped(key, value, memory_mask, W_k, W_v, num_heads):
     return _cache(key, value, memory_mask, W_k, W_v, num_heads)[::-1]
 
 
-@mistake(
-    "cache_kv",
+@wrong(
     "a view straight to (B, H, Tk, head_dim)",
     "It hands each head other tokens. Cut the last axis only, to (B, Tk, H, head_dim), then transpose.",
 )
@@ -502,8 +457,7 @@ def cache_split_by_view(key, value, memory_mask, W_k, W_v, num_heads):
     return k.reshape(B, num_heads, Tk, -1), v.reshape(B, num_heads, Tk, -1)
 
 
-@mistake(
-    "cache_kv",
+@wrong(
     "leaving the heads at axis 2",
     "After unflatten the axes are (B, Tk, H, head_dim). transpose(1, 2) brings the heads to the front.",
 )
@@ -511,8 +465,7 @@ def cache_not_transposed(key, value, memory_mask, W_k, W_v, num_heads):
     return tuple(x.transpose(1, 2) for x in _cache(key, value, memory_mask, W_k, W_v, num_heads))
 
 
-@mistake(
-    "cache_kv",
+@wrong(
     "dealing the numbers out to the heads in turn",
     "The first head takes the first head_dim numbers, not every second or third: unflatten(-1, (num_heads, -1)).",
 )
@@ -521,17 +474,12 @@ def cache_interleaved(key, value, memory_mask, W_k, W_v, num_heads):
     return tuple(x[:, 0].unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2) for x in made)
 
 
-@mistake(
-    "cache_kv",
-    "leaving out the heads",
-    "The cache has one part for each head: (B, H, Tk, head_dim).",
-)
+@wrong("leaving out the heads", "The cache has one part for each head: (B, H, Tk, head_dim).")
 def cache_without_heads(key, value, memory_mask, W_k, W_v, num_heads):
     return tuple(x.transpose(1, 2).flatten(2) for x in _cache(key, value, memory_mask, W_k, W_v, num_heads))
 
 
-@mistake(
-    "cache_kv",
+@wrong(
     "cutting the cache off from the graph",
     "While it is trained, a decoder learns through its cache. Whoever wants no gradients says torch.no_grad() outside.",
 )
@@ -549,15 +497,15 @@ def _step(query, k, v, memory_mask, W_q, W_o, divisor=None):
     return context.flatten(1) @ W_o.T, weights[:, :, 0]
 
 
-@mistake(
-    "decode_step", "leaving out W_o", "The heads lie side by side and have not met. W_o mixes them: @ W_o.T at the end."
-)
+wrong = mistakes_of("decode_step")
+
+
+@wrong("leaving out W_o", "The heads lie side by side and have not met. W_o mixes them: @ W_o.T at the end.")
 def step_without_output(query, k, v, memory_mask, W_q, W_o):
     return _step(query, k, v, memory_mask, W_q, torch.eye(len(W_o), dtype=W_o.dtype, device=W_o.device) + 0 * W_o)
 
 
-@mistake(
-    "decode_step",
+@wrong(
     "using W_o as it is stored",
     "It is square, so nothing complains: nn.Linear stores (out, in), and the product needs W_o.T.",
 )
@@ -565,8 +513,7 @@ def step_output_not_turned(query, k, v, memory_mask, W_q, W_o):
     return _step(query, k, v, memory_mask, W_q, W_o.T)
 
 
-@mistake(
-    "decode_step",
+@wrong(
     "using W_q as it is stored",
     "nn.Linear stores (out, in): query @ W_q.T. Without .T it runs only where query_dim and out_dim are equal.",
 )
@@ -574,8 +521,7 @@ def step_query_not_turned(query, k, v, memory_mask, W_q, W_o):
     return _step(query, k, v, memory_mask, W_q.T, W_o)
 
 
-@mistake(
-    "decode_step",
+@wrong(
     "leaving the axis of length 1 in place",
     "You put Tq = 1 in for attend; take it out again, of the context and of the weights: [:, :, 0, :].",
 )
@@ -584,8 +530,7 @@ def step_keeps_axis(query, k, v, memory_mask, W_q, W_o):
     return context[:, None], weights[:, :, None]
 
 
-@mistake(
-    "decode_step",
+@wrong(
     "leaving the mask out",
     "The cache is 0 at padding, but a score of 0 is an ordinary score: e^0 = 1. Hand memory_mask to attend.",
 )
@@ -593,8 +538,7 @@ def step_unmasked(query, k, v, memory_mask, W_q, W_o):
     return _step(query, k, v, torch.ones_like(memory_mask), W_q, W_o)
 
 
-@mistake(
-    "decode_step",
+@wrong(
     "dividing by the root of out_dim",
     "A head takes its dot product over head_dim numbers: split the query before you score it.",
 )
@@ -602,8 +546,7 @@ def step_scaled_by_out(query, k, v, memory_mask, W_q, W_o):
     return _step(query, k, v, memory_mask, W_q, W_o, math.sqrt(len(W_o)))
 
 
-@mistake(
-    "decode_step",
+@wrong(
     "dealing the query out to the heads in turn",
     "The first head takes the first head_dim numbers: unflatten(-1, (k.shape[1], -1)), with the number of heads first.",
 )
@@ -613,8 +556,7 @@ def step_interleaved(query, k, v, memory_mask, W_q, W_o):
     return context.flatten(1) @ W_o.T, weights[:, :, 0]
 
 
-@mistake(
-    "decode_step",
+@wrong(
     "merging the heads in turn, one number of each,",
     "The heads lie side by side, the whole of the first one before the second: with Tq = 1, context.flatten(1).",
 )
@@ -624,23 +566,20 @@ def step_merged_interleaved(query, k, v, memory_mask, W_q, W_o):
     return context[:, :, 0].transpose(1, 2).flatten(1) @ W_o.T, weights[:, :, 0]
 
 
-@mistake(
-    "decode_step",
-    "averaging the weights over the heads",
-    "Each head shows its own weights: (B, H, Tk). plot_alignment will average.",
+@wrong(
+    "averaging the weights over the heads", "Each head shows its own weights: (B, H, Tk). plot_alignment will average."
 )
 def step_averaged(query, k, v, memory_mask, W_q, W_o):
     context, weights = _step(query, k, v, memory_mask, W_q, W_o)
     return context, weights.mean(dim=1)
 
 
-@mistake("decode_step", "returning the weights first", "The context comes first, then the weights.")
+@wrong("returning the weights first", "The context comes first, then the weights.")
 def step_outputs_swapped(query, k, v, memory_mask, W_q, W_o):
     return _step(query, k, v, memory_mask, W_q, W_o)[::-1]
 
 
-@mistake(
-    "decode_step",
+@wrong(
     "taking the batch for a sequence",
     "The queries belong to different sentences. query[None] would let all of them read one memory: the new axis of "
     "length 1 goes behind the heads, (B, H, 1, head_dim).",
@@ -651,8 +590,7 @@ def step_batch_as_sequence(query, k, v, memory_mask, W_q, W_o):
     return context[0].transpose(0, 1).flatten(1) @ W_o.T, weights[0].transpose(0, 1)
 
 
-@mistake(
-    "decode_step",
+@wrong(
     "having the heads at another axis than attend and W_o expect them",
     "With one head it runs. With more, Tq stands at axis 2: q is (B, H, 1, head_dim), so unsqueeze(2) after the cut "
     "into heads. And W_o wants the heads side by side, (B, out_dim).",
@@ -663,8 +601,7 @@ def step_axis_before_heads(query, k, v, memory_mask, W_q, W_o):
     return context.flatten(1) @ W_o.T, weights[:, :, 0]
 
 
-@mistake(
-    "decode_step",
+@wrong(
     "a bare squeeze() of the weights",
     "Without a number, squeeze takes out every axis of length 1, also a batch of one and a single head. squeeze(2) "
     "takes out Tq alone.",
@@ -676,9 +613,10 @@ def step_squeezes_all(query, k, v, memory_mask, W_q, W_o):
 
 # 6.5 plot_alignment -------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("plot_alignment")
 
-@mistake(
-    "plot_alignment",
+
+@wrong(
     "exchanging the two lists of words, with the right numbers,",
     "Row i is the i-th query, and queries are the target. Return the target words for the rows, then the source words. "
     "Between sentences of the same length nobody would notice.",
@@ -687,8 +625,7 @@ def map_labels_swapped(weights, source, target):
     return weights.mean(dim=0)[: len(target), : len(source)], source, target
 
 
-@mistake(
-    "plot_alignment",
+@wrong(
     "turning the whole map, with the source as rows,",
     "It is not false, but every map of this course is read the other way: rows attend, columns are attended to.",
 )
@@ -696,33 +633,24 @@ def map_turned(weights, source, target):
     return weights.mean(dim=0)[: len(target), : len(source)].T, source, target
 
 
-@mistake(
-    "plot_alignment",
-    "turning the matrix, with the right labels,",
-    "The weights have the target as rows already: (Tq, Tk). Leave .T out.",
+@wrong(
+    "turning the matrix, with the right labels,", "The weights have the target as rows already: (Tq, Tk). Leave .T out."
 )
 def map_matrix_turned(weights, source, target):
     return weights.mean(dim=0)[: len(target), : len(source)].T, target, source
 
 
-@mistake(
-    "plot_alignment",
-    "the map of the first head alone",
-    "Heads differ, and picking one is picking a story. Average over axis 0.",
-)
+@wrong("the map of the first head alone", "Heads differ, and picking one is picking a story. Average over axis 0.")
 def map_first_head(weights, source, target):
     return weights[0, : len(target), : len(source)] + 0 * weights.sum(), target, source
 
 
-@mistake(
-    "plot_alignment", "adding the heads up", "Divide by their number, that is, take the mean: the rows then sum to 1."
-)
+@wrong("adding the heads up", "Divide by their number, that is, take the mean: the rows then sum to 1.")
 def map_sum(weights, source, target):
     return weights.sum(dim=0)[: len(target), : len(source)], target, source
 
 
-@mistake(
-    "plot_alignment",
+@wrong(
     "the largest weight of any head",
     "Then every head's favourite looks dark, and rows no longer sum to 1. Average over axis 0.",
 )
@@ -730,8 +658,7 @@ def map_largest(weights, source, target):
     return weights.amax(dim=0)[: len(target), : len(source)], target, source
 
 
-@mistake(
-    "plot_alignment",
+@wrong(
     "leaving the padding in",
     "There are rows and columns for which there is no word. Keep len(target) rows and len(source) columns.",
 )
@@ -739,8 +666,7 @@ def map_not_cut(weights, source, target):
     return weights.mean(dim=0), target, source
 
 
-@mistake(
-    "plot_alignment",
+@wrong(
     "cutting the rows to the source and the columns to the target",
     "Rows are the target: [: len(target), : len(source)].",
 )
@@ -748,8 +674,7 @@ def map_cut_swapped(weights, source, target):
     return weights.mean(dim=0)[: len(source), : len(target)], target, source
 
 
-@mistake(
-    "plot_alignment",
+@wrong(
     "taking the source for the rows throughout",
     "Row i of the weights is the i-th query, a word of the target: [: len(target), : len(source)], and the target "
     "words are the labels of the rows.",
@@ -758,17 +683,14 @@ def map_roles_swapped(weights, source, target):
     return weights.mean(dim=0)[: len(source), : len(target)], source, target
 
 
-@mistake(
-    "plot_alignment",
-    "cutting at the front",
-    "Words come first and padding follows them: keep the first rows and columns, not the last.",
+@wrong(
+    "cutting at the front", "Words come first and padding follows them: keep the first rows and columns, not the last."
 )
 def map_cut_front(weights, source, target):
     return weights.mean(dim=0)[-len(target) :, -len(source) :], target, source
 
 
-@mistake(
-    "plot_alignment",
+@wrong(
     "making the rows sum to 1 again",
     "What was cut off was weight too, if there was any. A map shows the weights as they are.",
 )
@@ -786,8 +708,10 @@ def _statistics(weights, target_mask):
     return weights.sum(dim=-2) / keep.sum(dim=-2), weights.amax(dim=-2), torch.special.entr(weights).sum(dim=-1)
 
 
-@mistake(
-    "attention_statistics",
+wrong = mistakes_of("attention_statistics")
+
+
+@wrong(
     "counting the padding among the target words",
     "Rows of padding look at something too. Clear them with target_mask, and divide by the number of real words.",
 )
@@ -795,8 +719,7 @@ def statistics_unmasked(weights, target_mask):
     return _statistics(weights, torch.ones_like(target_mask))
 
 
-@mistake(
-    "attention_statistics",
+@wrong(
     "dividing by all rows, padding included,",
     "Divide by the number of real target words, one for each example: keep.sum(dim=-2).",
 )
@@ -805,8 +728,7 @@ def statistics_divided_by_all(weights, target_mask):
     return weights.masked_fill(~target_mask[:, None, :, None], 0.0).mean(dim=-2), maximum, entropy
 
 
-@mistake(
-    "attention_statistics",
+@wrong(
     "keeping the padding and clearing the words",
     "True means keep, and masked_fill overwrites where its mask is True: give it ~keep.",
 )
@@ -816,8 +738,7 @@ def statistics_inverted(weights, target_mask):
     return cleared.sum(dim=-2) / keep.sum(dim=-2), cleared.amax(dim=-2), torch.special.entr(cleared).sum(dim=-1)
 
 
-@mistake(
-    "attention_statistics",
+@wrong(
     "laying the mask on the columns, the source,",
     "target_mask speaks of the words that attend: rows, (B, 1, Tq, 1). On (B, 1, 1, Tq) it runs only in a square map.",
 )
@@ -828,8 +749,7 @@ def statistics_mask_on_columns(weights, target_mask):
     return mean, cleared.amax(dim=-2), torch.special.entr(cleared).sum(dim=-1)
 
 
-@mistake(
-    "attention_statistics",
+@wrong(
     "mean and maximum over the source",
     "Per source token means that Tk stays: sum and maximum run over the target, dim=-2. Along a row, the mean would be "
     "1/Tk for every word.",
@@ -839,8 +759,7 @@ def statistics_per_target(weights, target_mask):
     return cleared.mean(dim=-1), cleared.amax(dim=-1), torch.special.entr(cleared).sum(dim=-1)
 
 
-@mistake(
-    "attention_statistics",
+@wrong(
     "an entropy over the target",
     "A row is what one target word does with its weight, and it sums to 1. The entropy is taken along it: dim=-1.",
 )
@@ -850,45 +769,32 @@ def statistics_entropy_of_columns(weights, target_mask):
     return mean, maximum, torch.special.entr(cleared).sum(dim=-2)
 
 
-@mistake(
-    "attention_statistics",
-    "a logarithm of 0",
-    "0 times minus infinity is NaN, where 0 is wanted. torch.special.entr knows that.",
-)
+@wrong("a logarithm of 0", "0 times minus infinity is NaN, where 0 is wanted. torch.special.entr knows that.")
 def statistics_log_of_zero(weights, target_mask):
     mean, maximum, _ = _statistics(weights, target_mask)
     cleared = weights.masked_fill(~target_mask[:, None, :, None], 0.0)
     return mean, maximum, -(cleared * torch.log(cleared)).sum(dim=-1)
 
 
-@mistake(
-    "attention_statistics",
-    "an entropy in bits",
-    "Use the natural logarithm: nats. One bit is ln 2, about 0.69 nats.",
-)
+@wrong("an entropy in bits", "Use the natural logarithm: nats. One bit is ln 2, about 0.69 nats.")
 def statistics_bits(weights, target_mask):
     mean, maximum, entropy = _statistics(weights, target_mask)
     return mean, maximum, entropy / math.log(2)
 
 
-@mistake(
-    "attention_statistics",
-    "an entropy without its minus",
-    "Logarithms of weights are negative; the minus makes the sum positive.",
-)
+@wrong("an entropy without its minus", "Logarithms of weights are negative; the minus makes the sum positive.")
 def statistics_negative(weights, target_mask):
     mean, maximum, entropy = _statistics(weights, target_mask)
     return mean, maximum, -entropy
 
 
-@mistake("attention_statistics", "exchanging mean and maximum", "The mean comes first: mean, maximum, entropy.")
+@wrong("exchanging mean and maximum", "The mean comes first: mean, maximum, entropy.")
 def statistics_swapped(weights, target_mask):
     mean, maximum, entropy = _statistics(weights, target_mask)
     return maximum, mean, entropy
 
 
-@mistake(
-    "attention_statistics",
+@wrong(
     "taking sums in place of means",
     "How often a word is read in all depends on the length of the target. Divide by the number of real target words.",
 )
@@ -897,41 +803,25 @@ def statistics_sum(weights, target_mask):
     return weights.masked_fill(~target_mask[:, None, :, None], 0.0).sum(dim=-2), maximum, entropy
 
 
-@mistake(
-    "attention_statistics",
-    "averaging over the heads",
-    "Each head is described on its own: keep axis H.",
-)
+@wrong("averaging over the heads", "Each head is described on its own: keep axis H.")
 def statistics_over_heads(weights, target_mask):
     return tuple(x[:, 0] for x in _statistics(weights.mean(dim=1, keepdim=True), target_mask))
 
 
-@mistake(
-    "attention_statistics",
-    "max(dim=...) without .values",
-    "`max(dim=…)` returns values and places. Take `.values`, or use `amax`.",
-)
+@wrong("max(dim=...) without .values", "`max(dim=…)` returns values and places. Take `.values`, or use `amax`.")
 def statistics_max_of_two(weights, target_mask):
     mean, _, entropy = _statistics(weights, target_mask)
     return mean, weights.masked_fill(~target_mask[:, None, :, None], 0.0).max(dim=-2), entropy
 
 
-@mistake(
-    "attention_statistics",
-    "multiplying the padding by 0",
-    "0 times NaN is NaN. masked_fill(~keep, 0.0) replaces, whatever was there.",
-)
+@wrong("multiplying the padding by 0", "0 times NaN is NaN. masked_fill(~keep, 0.0) replaces, whatever was there.")
 def statistics_times_mask(weights, target_mask):
     keep = target_mask[:, None, :, None]
     weights = weights * keep
     return weights.sum(dim=-2) / keep.sum(dim=-2), weights.amax(dim=-2), torch.special.entr(weights).sum(dim=-1)
 
 
-@mistake(
-    "attention_statistics",
-    "dividing by the number of real words in the whole batch",
-    "Each example has its own number: keep.sum(dim=-2).",
-)
+@wrong("dividing by the number of real words in the whole batch", "Each example has its own number: keep.sum(dim=-2).")
 def statistics_divided_by_batch(weights, target_mask):
     _, maximum, entropy = _statistics(weights, target_mask)
     return weights.masked_fill(~target_mask[:, None, :, None], 0.0).sum(dim=-2) / target_mask.sum(), maximum, entropy
@@ -944,8 +834,10 @@ def _empty(mean):
     return mean.sum(dim=-1) == 0
 
 
-@mistake(
-    "hard_alignment",
+wrong = mistakes_of("hard_alignment")
+
+
+@wrong(
     "choosing a target word for each source word",
     "Each row chooses: the argmax runs over the source, dim=-1. In a square map the shape would not warn you.",
 )
@@ -953,11 +845,7 @@ def links_of_columns(weights):
     return weights.mean(dim=1).argmax(dim=-2)
 
 
-@mistake(
-    "hard_alignment",
-    "a choice for each head",
-    "One link for each target word: average over the heads first, then choose.",
-)
+@wrong("a choice for each head", "One link for each target word: average over the heads first, then choose.")
 def links_per_head(weights):
     return weights.argmax(dim=-1).masked_fill(_empty(weights), -1)
 
@@ -969,28 +857,27 @@ _AVERAGED = (
 )
 
 
-@mistake("hard_alignment", *_AVERAGED)
+@wrong(*_AVERAGED)
 def links_averaged(weights):
     return weights.argmax(dim=-1).float().mean(dim=1).masked_fill(_empty(weights.mean(dim=1)), -1)
 
 
-@mistake("hard_alignment", *_AVERAGED)
+@wrong(*_AVERAGED)
 def links_averaged_cut(weights):
     return weights.argmax(dim=-1).float().mean(dim=1).long().masked_fill(_empty(weights.mean(dim=1)), -1)
 
 
-@mistake("hard_alignment", *_AVERAGED)
+@wrong(*_AVERAGED)
 def links_averaged_rounded(weights):
     return weights.argmax(dim=-1).float().mean(dim=1).round().long().masked_fill(_empty(weights.mean(dim=1)), -1)
 
 
-@mistake("hard_alignment", "the choice of the first head", "Average over all heads, axis 1, before you choose.")
+@wrong("the choice of the first head", "Average over all heads, axis 1, before you choose.")
 def links_first_head(weights):
     return weights[:, 0].argmax(dim=-1).masked_fill(_empty(weights[:, 0]), -1)
 
 
-@mistake(
-    "hard_alignment",
+@wrong(
     "a vote of the heads",
     "A head that is sure and one that guesses would count alike. Average the weights, then choose.",
 )
@@ -999,17 +886,14 @@ def links_by_vote(weights):
     return votes.argmax(dim=-1).masked_fill(_empty(weights.mean(dim=1)), -1)
 
 
-@mistake(
-    "hard_alignment",
-    "following the darkest cell of any head",
-    "One cell of one head would decide. Average over the heads, then choose.",
+@wrong(
+    "following the darkest cell of any head", "One cell of one head would decide. Average over the heads, then choose."
 )
 def links_darkest(weights):
     return weights.amax(dim=1).argmax(dim=-1).masked_fill(_empty(weights.mean(dim=1)), -1)
 
 
-@mistake(
-    "hard_alignment",
+@wrong(
     "linking a row without weight to the first word",
     "argmax of zeros is 0. Where the row sums to 0, write -1: masked_fill.",
 )
@@ -1017,8 +901,7 @@ def links_empty_is_first(weights):
     return weights.mean(dim=1).argmax(dim=-1)
 
 
-@mistake(
-    "hard_alignment",
+@wrong(
     "returning the weights in place of the places",
     "argmax says where the largest stands; max and amax say how large it is.",
 )
@@ -1027,24 +910,19 @@ def links_are_weights(weights):
     return mean.amax(dim=-1).masked_fill(_empty(mean), -1)
 
 
-@mistake("hard_alignment", "counting from 1", "The first source word is number 0, as everywhere in Python.")
+@wrong("counting from 1", "The first source word is number 0, as everywhere in Python.")
 def links_from_one(weights):
     mean = weights.mean(dim=1)
     return (mean.argmax(dim=-1) + 1).masked_fill(_empty(mean), -1)
 
 
-@mistake(
-    "hard_alignment",
-    "a map of zeros and ones",
-    "Return the place of the chosen word, one whole number for each target word.",
-)
+@wrong("a map of zeros and ones", "Return the place of the chosen word, one whole number for each target word.")
 def links_one_hot(weights):
     mean = weights.mean(dim=1)
     return torch.nn.functional.one_hot(mean.argmax(dim=-1), mean.shape[-1])
 
 
-@mistake(
-    "hard_alignment",
+@wrong(
     "storing whole numbers as decimals",
     "argmax gives int64. A detour over torch.where with -1.0, or .float(), makes decimals of them, which cannot index.",
 )
@@ -1055,53 +933,55 @@ def links_decimal(weights):
 
 # 6.8 counterexample -------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("counterexample")
 
-@mistake("counterexample", "one sentence", says="both implementations give the same")
+
+@wrong("one sentence", says="both implementations give the same")
 def counterexample_one_sentence():
     return torch.randn(1, 4, 3), torch.randn(1, 5, 3), torch.randn(1, 5, 2)
 
 
-@mistake("counterexample", "one candidate", says="both implementations give the same")
+@wrong("one candidate", says="both implementations give the same")
 def counterexample_one_candidate():
     return torch.randn(3, 1, 4), torch.randn(3, 5, 4), torch.randn(3, 5, 2)
 
 
-@mistake("counterexample", "the same memory for both sentences", says="both implementations give the same")
+@wrong("the same memory for both sentences", says="both implementations give the same")
 def counterexample_same_memory():
     return torch.randn(2, 2, 3), torch.ones(2, 4, 3), torch.ones(2, 1, 1).expand(2, 4, 2)
 
 
-@mistake("counterexample", "values of zero", says="both implementations give the same")
+@wrong("values of zero", says="both implementations give the same")
 def counterexample_zero_values():
     return torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.zeros(2, 5, 2)
 
 
-@mistake("counterexample", "queries alone", says="it should return three tensors as a tuple")
+@wrong("queries alone", says="it should return three tensors as a tuple")
 def counterexample_one_tensor():
     return torch.randn(2, 3, 4)
 
 
-@mistake("counterexample", "two tensors", says="it should return three tensors as a tuple")
+@wrong("two tensors", says="it should return three tensors as a tuple")
 def counterexample_two_tensors():
     return torch.randn(2, 3, 4), torch.randn(2, 5, 4)
 
 
-@mistake("counterexample", "tensors without a batch", says="the first tensor should have the axes (B, n, d)")
+@wrong("tensors without a batch", says="the first tensor should have the axes (B, n, d)")
 def counterexample_without_batch():
     return torch.randn(3, 4), torch.randn(5, 4), torch.randn(5, 2)
 
 
-@mistake("counterexample", "queries and keys of different width", says="cannot take these inputs")
+@wrong("queries and keys of different width", says="cannot take these inputs")
 def counterexample_widths_differ():
     return torch.randn(2, 3, 4), torch.randn(2, 5, 6), torch.randn(2, 5, 6)
 
 
-@mistake("counterexample", "more sentences in the memory than queries", says="cannot take these inputs")
+@wrong("more sentences in the memory than queries", says="cannot take these inputs")
 def counterexample_batches_differ():
     return torch.randn(2, 3, 4), torch.randn(3, 5, 4), torch.randn(3, 5, 2)
 
 
-@mistake("counterexample", "values that are infinite", says="has no finite result on these inputs")
+@wrong("values that are infinite", says="has no finite result on these inputs")
 def counterexample_infinite():
     return torch.ones(2, 2, 1), torch.zeros(2, 1, 1), torch.full((2, 1, 1), torch.inf)
 
@@ -1115,8 +995,10 @@ def _candidates(q, k, v, divisor=None, dim=-1):
     return (torch.softmax(scores, dim=dim) @ v).reshape(B, n, v.shape[-1])
 
 
-@mistake(
-    "repaired_step",
+wrong = mistakes_of("repaired_step")
+
+
+@wrong(
     "putting the memories in the order A, B, A, B",
     "That is what repeat gives, and the candidates stand in the order A, A, B, B: repeat_interleave(n, dim=0).",
 )
@@ -1125,8 +1007,7 @@ def repaired_unchanged(q, k, v):
     return _candidates(q, k.repeat(n, 1, 1), v.repeat(n, 1, 1))
 
 
-@mistake(
-    "repaired_step",
+@wrong(
     "repairing the keys and not the values",
     "Both lines of the memory need it: a weight from one sentence would meet a value from another.",
 )
@@ -1135,8 +1016,7 @@ def repaired_keys_only(q, k, v):
     return _candidates(q, k.repeat_interleave(n, dim=0), v.repeat(n, 1, 1))
 
 
-@mistake(
-    "repaired_step",
+@wrong(
     "repairing the values and not the keys",
     "Both lines of the memory need it: a query would score the keys of another sentence.",
 )
@@ -1145,18 +1025,13 @@ def repaired_values_only(q, k, v):
     return _candidates(q, k.repeat(n, 1, 1), v.repeat_interleave(n, dim=0))
 
 
-@mistake(
-    "repaired_step",
-    "repeating by the number of sentences",
-    "Each memory is needed once for each of its n candidates: q.shape[1].",
-)
+@wrong("repeating by the number of sentences", "Each memory is needed once for each of its n candidates: q.shape[1].")
 def repaired_by_batch(q, k, v):
     B = q.shape[0]
     return _candidates(q, k.repeat_interleave(B, dim=0), v.repeat_interleave(B, dim=0))
 
 
-@mistake(
-    "repaired_step",
+@wrong(
     "turning the queries round as well as the memory",
     "With repeat_interleave the memories are in the order of the rows already: one repair is enough.",
 )
@@ -1166,8 +1041,7 @@ def repaired_twice(q, k, v):
     return _candidates(turned, k.repeat_interleave(n, dim=0), v.repeat_interleave(n, dim=0))
 
 
-@mistake(
-    "repaired_step",
+@wrong(
     "repeating the tokens of the memory",
     "repeat(1, n, 1) and repeat_interleave(n, dim=1) make each memory longer. The batch is what has to grow: dim=0.",
 )
@@ -1176,35 +1050,25 @@ def repaired_tokens(q, k, v):
     return _candidates(q, k.repeat_interleave(n, dim=1), v.repeat_interleave(n, dim=1))
 
 
-@mistake(
-    "repaired_step",
-    "repeat_interleave(n) without dim",
-    "Without dim, repeat_interleave flattens first: write dim=0.",
-)
+@wrong("repeat_interleave(n) without dim", "Without dim, repeat_interleave flattens first: write dim=0.")
 def repaired_flattened(q, k, v):
     n = q.shape[1]
     return _candidates(q, k.repeat_interleave(n), v.repeat_interleave(n))
 
 
-@mistake("repaired_step", "handing all candidates the first memory", "Each sentence has a memory of its own.")
+@wrong("handing all candidates the first memory", "Each sentence has a memory of its own.")
 def repaired_first_memory(q, k, v):
     B, n, _ = q.shape
     return _candidates(q, k[:1].repeat(B * n, 1, 1), v[:1].repeat(B * n, 1, 1))
 
 
-@mistake(
-    "repaired_step", "not dividing by the root of d", "That line was right; only the order of the memories was not."
-)
+@wrong("not dividing by the root of d", "That line was right; only the order of the memories was not.")
 def repaired_unscaled(q, k, v):
     n = q.shape[1]
     return _candidates(q, k.repeat_interleave(n, dim=0), v.repeat_interleave(n, dim=0), 1.0)
 
 
-@mistake(
-    "repaired_step",
-    "a softmax over an axis of length 1",
-    "All weights become 1. That line was right: dim=-1, over the memory.",
-)
+@wrong("a softmax over an axis of length 1", "All weights become 1. That line was right: dim=-1, over the memory.")
 def repaired_wrong_axis(q, k, v):
     n = q.shape[1]
     return _candidates(q, k.repeat_interleave(n, dim=0), v.repeat_interleave(n, dim=0), dim=1)

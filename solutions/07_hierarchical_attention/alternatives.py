@@ -5,29 +5,31 @@ import math
 import torch
 from torch import nn
 
-from attention_course.authoring import alternative
+from attention_course.authoring import alternatives_of
 
 # 7.1 masks ----------------------------------------------------------------------------------------------------------
 
+right = alternatives_of("masks")
 
-@alternative("masks")
+
+@right
 def masks_by_counting(ids):
     word_mask = ids > 0
     return word_mask, word_mask.sum(dim=2) > 0
 
 
-@alternative("masks")
+@right
 def masks_by_sum(ids):
     return ids.ne(0), ids.sum(-1) != 0
 
 
-@alternative("masks")
+@right
 def masks_by_loop(ids):
     rows = [[bool((sentence != 0).any()) for sentence in document] for document in ids]
     return ~(ids == 0), torch.tensor(rows, device=ids.device)
 
 
-@alternative("masks")
+@right
 def masks_as_list(ids):
     return [ids.bool(), ids.bool().any(2)]
 
@@ -42,7 +44,10 @@ class _Pool(nn.Module):
         self.projection = nn.Linear(d, d_attention)
 
 
-@alternative("AttentionPool")
+right = alternatives_of("AttentionPool")
+
+
+@right
 class PoolByHand(_Pool):
     def forward(self, h, mask):
         scores = torch.tanh(self.projection(h)).matmul(self.query)
@@ -52,7 +57,7 @@ class PoolByHand(_Pool):
         return torch.einsum("nt,ntd->nd", weights, h), weights
 
 
-@alternative("AttentionPool")
+@right
 class PoolByWhere(_Pool):
     def forward(self, h, mask):
         scores = torch.einsum("nta,a->nt", self.projection(h).tanh(), self.query)
@@ -62,7 +67,7 @@ class PoolByWhere(_Pool):
         return (weights.unsqueeze(1) @ h).squeeze(1), weights
 
 
-@alternative("AttentionPool")
+@right
 class PoolRowByRow(_Pool):
     def forward(self, h, mask):
         pooled, weights = [], []
@@ -76,7 +81,7 @@ class PoolRowByRow(_Pool):
         return torch.stack(pooled), torch.stack(weights)
 
 
-@alternative("AttentionPool")
+@right
 class PoolSafeInfinity(_Pool):
     def forward(self, h, mask):
         scores = torch.sum(torch.tanh(self.projection(h)) * self.query, dim=2)
@@ -86,7 +91,7 @@ class PoolSafeInfinity(_Pool):
         return torch.bmm(weights[:, None], h)[:, 0], weights
 
 
-@alternative("AttentionPool")
+@right
 class PoolMendsTheWeights(_Pool):
     def forward(self, h, mask):
         scores = torch.tanh(self.projection(h)) @ self.query
@@ -96,23 +101,25 @@ class PoolMendsTheWeights(_Pool):
 
 # 7.3 flatten_documents ----------------------------------------------------------------------------------------------
 
+right = alternatives_of("flatten_documents")
 
-@alternative("flatten_documents")
+
+@right
 def flatten_reshape(x):
     return x.reshape(-1, *x.shape[2:])
 
 
-@alternative("flatten_documents")
+@right
 def flatten_cat(x):
     return torch.cat(list(x), dim=0)
 
 
-@alternative("flatten_documents")
+@right
 def flatten_stack(x):
     return torch.stack([x[b, s] for b in range(x.shape[0]) for s in range(x.shape[1])])
 
 
-@alternative("flatten_documents")
+@right
 def flatten_view(x):
     B, S, *rest = x.shape
     return x.contiguous().view(B * S, *rest)
@@ -120,24 +127,26 @@ def flatten_view(x):
 
 # 7.4 unflatten ------------------------------------------------------------------------------------------------------
 
+right = alternatives_of("unflatten")
 
-@alternative("unflatten")
+
+@right
 def unflatten_reshape(rows, B):
     return rows.reshape(B, -1, *rows.shape[1:])
 
 
-@alternative("unflatten")
+@right
 def unflatten_chunk(rows, B):
     return torch.stack(rows.chunk(B))
 
 
-@alternative("unflatten")
+@right
 def unflatten_loop(rows, B):
     S = len(rows) // B
     return torch.stack([rows[b * S : (b + 1) * S] for b in range(B)])
 
 
-@alternative("unflatten")
+@right
 def unflatten_strided(rows, B):
     S = rows.shape[0] // B
     return torch.stack([rows[s::S] for s in range(S)], dim=1)
@@ -170,7 +179,10 @@ class _Model(nn.Module):
         self.classifier = nn.Linear(2 * d_hidden, classes)
 
 
-@alternative("HierarchicalAttention")
+right = alternatives_of("HierarchicalAttention")
+
+
+@right
 class ModelReshape(_Model):
     def forward(self, ids):
         B, S, W = ids.shape
@@ -182,7 +194,7 @@ class ModelReshape(_Model):
         return self.classifier(document), word_weights.view(B, S, W), sentence_weights
 
 
-@alternative("HierarchicalAttention")
+@right
 class ModelSentenceBySentence(_Model):
     def forward(self, ids):
         found = []
@@ -195,7 +207,7 @@ class ModelSentenceBySentence(_Model):
         return self.classifier(document), torch.stack([w for _, w in found], dim=1), weights
 
 
-@alternative("HierarchicalAttention")
+@right
 class ModelDocumentByDocument(_Model):
     def forward(self, ids):
         logits, words, sentences = [], [], []
@@ -210,7 +222,7 @@ class ModelDocumentByDocument(_Model):
         return torch.stack(logits), torch.stack(words), torch.stack(sentences)
 
 
-@alternative("HierarchicalAttention")
+@right
 class ModelEmbedsFirst(_Model):
     def forward(self, ids):
         x, mask = self.embedding(ids), ids.bool()
@@ -248,7 +260,10 @@ def _batches(number, epoch, where, size=32):
     return torch.randperm(number, generator=torch.Generator().manual_seed(epoch)).to(where).split(size)
 
 
-@alternative("fit")
+right = alternatives_of("fit")
+
+
+@right
 def fit_with_loss_module(model, ids, labels, epochs, rate):
     model = _example(model)
     optimiser, criterion = torch.optim.Adam(model.parameters(), lr=rate), nn.CrossEntropyLoss()
@@ -265,7 +280,7 @@ def fit_with_loss_module(model, ids, labels, epochs, rate):
     return torch.tensor(losses)
 
 
-@alternative("fit")
+@right
 def fit_by_likelihood(model, ids, labels, epochs, rate):
     model = _example(model)
     model.train()
@@ -283,7 +298,7 @@ def fit_by_likelihood(model, ids, labels, epochs, rate):
     return losses
 
 
-@alternative("fit")
+@right
 def fit_clears_afterwards(model, ids, labels, epochs, rate):
     model = _example(model)
     optimiser = torch.optim.Adam(model.parameters(), lr=rate)
@@ -302,22 +317,24 @@ def fit_clears_afterwards(model, ids, labels, epochs, rate):
 
 # 7.7 top_words ------------------------------------------------------------------------------------------------------
 
+right = alternatives_of("top_words")
 
-@alternative("top_words")
+
+@right
 def top_by_sorting(word_weights, sentence_weights, k):
     share = torch.einsum("bsw,bs->bsw", word_weights, sentence_weights)
     order = share.reshape(len(share), -1).argsort(dim=-1, descending=True)[:, :k]
     return torch.stack([torch.div(order, share.shape[2], rounding_mode="floor"), order % share.shape[2]], dim=-1)
 
 
-@alternative("top_words")
+@right
 def top_by_unravel(word_weights, sentence_weights, k):
     share = sentence_weights.unsqueeze(-1) * word_weights
     places = torch.topk(share.flatten(start_dim=1), k).indices
     return torch.stack(torch.unravel_index(places, share.shape[1:]), dim=-1)
 
 
-@alternative("top_words")
+@right
 def top_by_python(word_weights, sentence_weights, k):
     B, S, W = word_weights.shape
     found = []
@@ -330,8 +347,10 @@ def top_by_python(word_weights, sentence_weights, k):
 
 # 7.8 deletion_test --------------------------------------------------------------------------------------------------
 
+right = alternatives_of("deletion_test")
 
-@alternative("deletion_test")
+
+@right
 def deletion_by_loop(model, ids, places):
     model = _example(model)
     less = ids.clone()
@@ -344,7 +363,7 @@ def deletion_by_loop(model, ids, places):
     return top - after[torch.arange(len(ids), device=ids.device), predicted]
 
 
-@alternative("deletion_test")
+@right
 def deletion_flat(model, ids, places):
     model = _example(model)
     flat = ids.flatten(1).scatter(1, places[..., 0] * ids.shape[2] + places[..., 1], 1)
@@ -355,7 +374,7 @@ def deletion_flat(model, ids, places):
     return ((before - after) * chosen).sum(-1)
 
 
-@alternative("deletion_test")
+@right
 def deletion_word_by_word(model, ids, places):
     model = _example(model)
     rows = torch.arange(len(ids), device=ids.device)
@@ -369,20 +388,22 @@ def deletion_word_by_word(model, ids, places):
 
 # 7.9 counterexample -------------------------------------------------------------------------------------------------
 
+right = alternatives_of("counterexample")
 
-@alternative("counterexample")
+
+@right
 def counterexample_short_document():
     mask = torch.ones(2, 3, 4, dtype=torch.bool)
     mask[1, 1:] = False
     return torch.randn(2, 3, 4, 5), mask
 
 
-@alternative("counterexample")
+@right
 def counterexample_empty_first():
     return torch.ones(1, 2, 1, 1), torch.tensor([[[False], [True]]])
 
 
-@alternative("counterexample")
+@right
 def counterexample_as_list():
     ids = torch.tensor([[[3, 4, 0], [0, 0, 0]], [[5, 0, 0], [6, 7, 8]]])
     return [torch.randn(2, 2, 3, 2), ids != 0]
@@ -390,8 +411,10 @@ def counterexample_as_list():
 
 # 7.10 repaired_documents --------------------------------------------------------------------------------------------
 
+right = alternatives_of("repaired_documents")
 
-@alternative("repaired_documents")
+
+@right
 def repaired_by_loops(h, mask):
     found = []
     for rows, kept in zip(h, mask, strict=True):
@@ -400,7 +423,7 @@ def repaired_by_loops(h, mask):
     return torch.stack(found)
 
 
-@alternative("repaired_documents")
+@right
 def repaired_keeps_the_rest(h, mask):
     scores = h.sum(dim=-1).masked_fill(~mask, -1e9)
     weights = torch.softmax(scores, dim=-1)
@@ -410,14 +433,14 @@ def repaired_keeps_the_rest(h, mask):
     return sentences.sum(dim=1) / real.sum(dim=1, keepdim=True)
 
 
-@alternative("repaired_documents")
+@right
 def repaired_lets_empty_rows_through(h, mask):
     real = mask.any(dim=-1, keepdim=True)
     weights = h.sum(-1).masked_fill(~mask & real, -torch.inf).softmax(-1) * mask
     return (weights.unsqueeze(-1) * h).sum(dim=(1, 2)) / real.sum(dim=1)
 
 
-@alternative("repaired_documents")
+@right
 def repaired_real_sentences_only(h, mask):
     real = mask.any(dim=-1)  # (B, S)
     x, m = h[real], mask[real]  # (sentences, W, d), (sentences, W)

@@ -5,23 +5,20 @@ import math
 import torch
 from torch import nn
 
-from attention_course.authoring import mistake
+from attention_course.authoring import mistakes_of
 
 # 7.1 masks ----------------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("masks")
 
-@mistake(
-    "masks",
-    "marking the padding in place of the words",
-    "In this course True means keep: a word is where ids is *not* 0.",
-)
+
+@wrong("marking the padding in place of the words", "In this course True means keep: a word is where ids is *not* 0.")
 def masks_inverted(ids):
     padded = ids == 0
     return padded, padded.all(dim=-1)
 
 
-@mistake(
-    "masks",
+@wrong(
     "taking the unknown word for padding",
     "Number 1 is <unk>: a word that stands there, though nobody knows which. Only 0 is padding.",
 )
@@ -30,8 +27,7 @@ def masks_drop_unknown(ids):
     return word_mask, word_mask.any(dim=-1)
 
 
-@mistake(
-    "masks",
+@wrong(
     "asking that *all* words of a sentence are real",
     "Then a sentence that is shorter than the longest one would not exist. One real word is enough: any.",
 )
@@ -40,8 +36,7 @@ def masks_all_words(ids):
     return word_mask, word_mask.all(dim=-1)
 
 
-@mistake(
-    "masks",
+@wrong(
     "looking along the sentences rather than along the words",
     "The axis that disappears is the last one, W: any(dim=-1).",
 )
@@ -50,8 +45,7 @@ def masks_wrong_axis(ids):
     return word_mask, word_mask.any(dim=1)
 
 
-@mistake(
-    "masks",
+@wrong(
     "the numbers 0 and 1 in place of False and True",
     "Attention wants boolean masks: the comparison gives one, no .float() and no .int() after it.",
 )
@@ -60,8 +54,7 @@ def masks_as_numbers(ids):
     return word_mask, word_mask.amax(dim=-1)
 
 
-@mistake(
-    "masks",
+@wrong(
     "counting where it should mask",
     "How many words a sentence has is a length. The mask only says whether there is one.",
 )
@@ -70,18 +63,13 @@ def masks_lengths(ids):
     return word_mask, word_mask.sum(dim=-1)
 
 
-@mistake(
-    "masks",
-    "keeping an axis of length 1 in the sentence mask",
-    "It should be (B, S): leave keepdim out.",
-)
+@wrong("keeping an axis of length 1 in the sentence mask", "It should be (B, S): leave keepdim out.")
 def masks_keepdim(ids):
     word_mask = ids != 0
     return word_mask, word_mask.any(dim=-1, keepdim=True)
 
 
-@mistake(
-    "masks",
+@wrong(
     "saying of every sentence that it exists",
     "A row of padding alone is no sentence. Ask whether any of its words is real.",
 )
@@ -89,7 +77,7 @@ def masks_every_sentence(ids):
     return ids != 0, torch.ones(ids.shape[:2], dtype=torch.bool, device=ids.device)
 
 
-@mistake("masks", "only the word mask", says="it should return 2 things")
+@wrong("only the word mask", says="it should return 2 things")
 def masks_one_of_two(ids):
     return ids != 0
 
@@ -114,8 +102,10 @@ class _Pool(nn.Module):
         return (weights[:, :, None] * h).sum(dim=1), weights
 
 
-@mistake(
-    "AttentionPool",
+wrong = mistakes_of("AttentionPool")
+
+
+@wrong(
     "softmax over -inf in a row that is all padding",
     "Such a row is 0/0, NaN. Fill with torch.finfo(scores.dtype).min, a finite number, and multiply the weights by the "
     "mask.",
@@ -125,8 +115,7 @@ class PoolInfinity(_Pool):
         return torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1)
 
 
-@mistake(
-    "AttentionPool",
+@wrong(
     "replacing NaN after it has reached the average",
     "The values look right, but the gradient that goes back to h is multiplied by the weights, and 0 times NaN is NaN. "
     "Keep it from arising: a finite fill, then times the mask.",
@@ -137,8 +126,7 @@ class PoolNanToNum(_Pool):
         return torch.nan_to_num((weights[:, :, None] * h).sum(dim=1)), torch.nan_to_num(weights)
 
 
-@mistake(
-    "AttentionPool",
+@wrong(
     "equal weights in a row that is all padding",
     "Where nothing is real the weights should be 0: multiply by the mask after the softmax.",
 )
@@ -147,18 +135,15 @@ class PoolUniformPadding(_Pool):
         return torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1)
 
 
-@mistake(
-    "AttentionPool",
-    "leaving the mask out",
-    "Padding then takes part of the weight. Give it the lowest finite score before the softmax.",
+@wrong(
+    "leaving the mask out", "Padding then takes part of the weight. Give it the lowest finite score before the softmax."
 )
 class PoolUnmasked(_Pool):
     def weigh(self, scores, mask):
         return torch.softmax(scores, dim=-1)
 
 
-@mistake(
-    "AttentionPool",
+@wrong(
     "masking after the softmax alone",
     "Padding had its part of the sum already, so the weights of real words sum to less than 1. Fill the scores first.",
 )
@@ -167,8 +152,7 @@ class PoolMaskedLate(_Pool):
         return torch.softmax(scores, dim=-1) * mask
 
 
-@mistake(
-    "AttentionPool",
+@wrong(
     "multiplying the scores by the mask before the softmax",
     "A score of 0 is not low: e^0 = 1. Padding needs the lowest score there is.",
 )
@@ -177,8 +161,7 @@ class PoolScoresTimesMask(_Pool):
         return torch.softmax(scores * mask, dim=-1) * mask
 
 
-@mistake(
-    "AttentionPool",
+@wrong(
     "filling the places that are real",
     "masked_fill writes where its argument is True. The mask is True where a word is kept, so pass ~mask.",
 )
@@ -187,8 +170,7 @@ class PoolInverted(_Pool):
         return torch.softmax(scores.masked_fill(mask, torch.finfo(scores.dtype).min), dim=-1) * mask
 
 
-@mistake(
-    "AttentionPool",
+@wrong(
     "softmax over the rows rather than within each",
     "The weights of one row sum to 1: softmax runs over T, the last axis.",
 )
@@ -197,18 +179,13 @@ class PoolWrongAxis(_Pool):
         return torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=0) * mask
 
 
-@mistake(
-    "AttentionPool",
-    "leaving out tanh",
-    "Without it the score is linear in h: projection and query would collapse into one vector.",
-)
+@wrong("leaving out tanh", "Without it the score is linear in h: projection and query would collapse into one vector.")
 class PoolWithoutTanh(_Pool):
     def scores(self, h):
         return self.projection(h) @ self.query
 
 
-@mistake(
-    "AttentionPool",
+@wrong(
     "adding the query before tanh and summing up",
     "The query is multiplied with what comes out of tanh, entry by entry, and summed: a dot product.",
 )
@@ -217,10 +194,8 @@ class PoolQueryInside(_Pool):
         return torch.tanh(self.projection(h) + self.query).sum(dim=-1)
 
 
-@mistake(
-    "AttentionPool",
-    "dividing the average by the number of vectors",
-    "The weights sum to 1 already, so the weighted sum is the average.",
+@wrong(
+    "dividing the average by the number of vectors", "The weights sum to 1 already, so the weighted sum is the average."
 )
 class PoolDividedAgain(_Pool):
     def forward(self, h, mask):
@@ -228,29 +203,21 @@ class PoolDividedAgain(_Pool):
         return (weights[:, :, None] * h).mean(dim=1), weights
 
 
-@mistake(
-    "AttentionPool",
-    "returning the weighted vectors without summing them",
-    says="pooled has shape",
-)
+@wrong("returning the weighted vectors without summing them", says="pooled has shape")
 class PoolNotSummed(_Pool):
     def forward(self, h, mask):
         weights = self.weigh(self.scores(h), mask)
         return weights[:, :, None] * h, weights
 
 
-@mistake(
-    "AttentionPool",
-    "averaging the projected vectors",
-    "The projection is there for the scores. What is averaged is h itself.",
-)
+@wrong("averaging the projected vectors", "The projection is there for the scores. What is averaged is h itself.")
 class PoolOfProjections(_Pool):
     def forward(self, h, mask):
         weights = self.weigh(self.scores(h), mask)
         return (weights[:, :, None] * torch.tanh(self.projection(h))).sum(dim=1), weights
 
 
-@mistake("AttentionPool", "a query that is no parameter", says="learned only as nn.Parameter(tensor): query")
+@wrong("a query that is no parameter", says="learned only as nn.Parameter(tensor): query")
 class PoolPlainQuery(_Pool):
     def __init__(self, d, d_attention):
         super().__init__(d, d_attention)
@@ -258,7 +225,7 @@ class PoolPlainQuery(_Pool):
         self.query = torch.randn(d_attention)
 
 
-@mistake("AttentionPool", "a projection without its bias", says="missing: projection.bias")
+@wrong("a projection without its bias", says="missing: projection.bias")
 class PoolWithoutBias(_Pool):
     def __init__(self, d, d_attention):
         super().__init__(d, d_attention)
@@ -267,9 +234,10 @@ class PoolWithoutBias(_Pool):
 
 # 7.3 flatten_documents ----------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("flatten_documents")
 
-@mistake(
-    "flatten_documents",
+
+@wrong(
     "taking the first sentences of all documents, then the second ones",
     "The sentences of a document stay together: row b·S + s. Do not exchange the axes before you join them.",
 )
@@ -277,26 +245,17 @@ def flatten_transposed(x):
     return x.transpose(0, 1).flatten(0, 1)
 
 
-@mistake(
-    "flatten_documents",
-    "one long row for each document",
-    "Join the first axis and the second, B and S, not the second and the third.",
-)
+@wrong("one long row for each document", "Join the first axis and the second, B and S, not the second and the third.")
 def flatten_words(x):
     return x.flatten(1, 2)
 
 
-@mistake(
-    "flatten_documents",
-    "one row for everything",
-    "Only B and S become one axis. flatten() without arguments joins them all.",
-)
+@wrong("one row for everything", "Only B and S become one axis. flatten() without arguments joins them all.")
 def flatten_everything(x):
     return x.flatten()
 
 
-@mistake(
-    "flatten_documents",
+@wrong(
     "joining every axis but the last",
     "Only the first two axes become one. The others stay: x.shape[2:] are their lengths.",
 )
@@ -304,8 +263,7 @@ def flatten_but_the_last(x):
     return x.reshape(-1, x.shape[-1]) if x.ndim > 3 else x.flatten(0, 1)
 
 
-@mistake(
-    "flatten_documents",
+@wrong(
     "leaving out the empty sentences",
     "Every document must keep its S rows, or nobody finds the way back. The mask takes care of the empty ones.",
 )
@@ -314,61 +272,42 @@ def flatten_drops_padding(x):
     return rows[(rows != 0).flatten(1).any(dim=1) & (torch.arange(len(rows), device=x.device) < len(rows) - 1)]
 
 
-@mistake("flatten_documents", "only the first sentence of each document", "All S sentences become rows: B·S of them.")
+@wrong("only the first sentence of each document", "All S sentences become rows: B·S of them.")
 def flatten_first_sentence(x):
     return x[:, 0]
 
 
-@mistake(
-    "flatten_documents",
-    "only the sentences of the first document",
-    "All B documents are laid below each other: B·S rows.",
-)
+@wrong("only the sentences of the first document", "All B documents are laid below each other: B·S rows.")
 def flatten_first_document(x):
     return x[0]
 
 
-@mistake(
-    "flatten_documents",
-    "adding the documents up",
-    "No number changes here; only the shape does.",
-)
+@wrong("adding the documents up", "No number changes here; only the shape does.")
 def flatten_sums(x):
     return x.sum(dim=0)
 
 
-@mistake(
-    "flatten_documents",
-    "turning each row's numbers around as well",
-    "The axes behind S stay as they are.",
-)
+@wrong("turning each row's numbers around as well", "The axes behind S stay as they are.")
 def flatten_turns_rows(x):
     return x.flatten(0, 1).flip(1)
 
 
-@mistake(
-    "flatten_documents",
-    "cutting the rows off from the graph",
-    "The embedding behind them is learned: leave .detach() out.",
-)
+@wrong("cutting the rows off from the graph", "The embedding behind them is learned: leave .detach() out.")
 def flatten_detached(x):
     return x.detach().flatten(0, 1)
 
 
 # 7.4 unflatten ------------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("unflatten")
 
-@mistake(
-    "unflatten",
-    "S documents of B sentences",
-    "The first axis is B, the number that is passed; S is what is left.",
-)
+
+@wrong("S documents of B sentences", "The first axis is B, the number that is passed; S is what is left.")
 def unflatten_swapped(rows, B):
     return rows.reshape(-1, B, *rows.shape[1:])
 
 
-@mistake(
-    "unflatten",
+@wrong(
     "dealing the rows out like cards, one to each document in turn,",
     "The sentences of a document stand together: split the first axis into (B, S), and do not transpose.",
 )
@@ -376,74 +315,44 @@ def unflatten_dealt(rows, B):
     return rows.reshape(-1, B, *rows.shape[1:]).transpose(0, 1)
 
 
-@mistake(
-    "unflatten",
-    "cutting pieces of B rows",
-    "chunk and split differ: each document gets S = rows / B of them, not B.",
-)
+@wrong("cutting pieces of B rows", "chunk and split differ: each document gets S = rows / B of them, not B.")
 def unflatten_pieces_of_b(rows, B):
     return torch.stack(rows.split(B)[: max(1, len(rows) // B)]).flip(0)
 
 
-@mistake(
-    "unflatten",
-    "joining the other axes",
-    "Only the first axis is split; what stands behind it stays: *rows.shape[1:].",
-)
+@wrong("joining the other axes", "Only the first axis is split; what stands behind it stays: *rows.shape[1:].")
 def unflatten_joins(rows, B):
     return rows.reshape(B, -1)
 
 
-@mistake(
-    "unflatten",
-    "keeping the last axis alone",
-    "Every axis after the first stays as it is, however many there are: *rows.shape[1:].",
+@wrong(
+    "keeping the last axis alone", "Every axis after the first stays as it is, however many there are: *rows.shape[1:]."
 )
 def unflatten_keeps_last(rows, B):
     return rows.reshape(B, -1, rows.shape[-1]) if rows.ndim > 1 else rows.reshape(B, -1)
 
 
-@mistake(
-    "unflatten",
-    "putting S before B by a transpose",
-    "Documents come first, as everywhere in the course: (B, S, ...).",
-)
+@wrong("putting S before B by a transpose", "Documents come first, as everywhere in the course: (B, S, ...).")
 def unflatten_transposed(rows, B):
     return rows.reshape(B, -1, *rows.shape[1:]).transpose(0, 1)
 
 
-@mistake(
-    "unflatten",
-    "the last axis split in place of the first",
-    "The rows are the first axis: that one becomes (B, S).",
-)
+@wrong("the last axis split in place of the first", "The rows are the first axis: that one becomes (B, S).")
 def unflatten_last_axis(rows, B):
     return rows.transpose(0, -1).unflatten(-1, (B, -1))
 
 
-@mistake(
-    "unflatten",
-    "the mean over each document",
-    "The sentences are pooled later. Here they are only put back.",
-)
+@wrong("the mean over each document", "The sentences are pooled later. Here they are only put back.")
 def unflatten_mean(rows, B):
     return rows.reshape(B, -1, *rows.shape[1:]).mean(dim=1)
 
 
-@mistake(
-    "unflatten",
-    "a list of documents",
-    says="it should return a tensor",
-)
+@wrong("a list of documents", says="it should return a tensor")
 def unflatten_list(rows, B):
     return list(rows.chunk(B))
 
 
-@mistake(
-    "unflatten",
-    "cutting the rows off from the graph",
-    "The word encoder behind them is learned: leave .detach() out.",
-)
+@wrong("cutting the rows off from the graph", "The word encoder behind them is learned: leave .detach() out.")
 def unflatten_detached(rows, B):
     return rows.detach().unflatten(0, (B, -1))
 
@@ -496,8 +405,10 @@ class _Model(nn.Module):
         return self.classifier(document), word_weights, sentence_weights
 
 
-@mistake(
-    "HierarchicalAttention",
+wrong = mistakes_of("HierarchicalAttention")
+
+
+@wrong(
     "treating empty sentences as sentences",
     "The sentence level needs its own mask, in the encoder and in the pool: the second thing that masks(ids) returns.",
 )
@@ -506,8 +417,7 @@ class ModelWithoutSentenceMask(_Model):
         return ids != 0, torch.ones(ids.shape[:2], dtype=torch.bool, device=ids.device)
 
 
-@mistake(
-    "HierarchicalAttention",
+@wrong(
     "treating padding as words",
     "The word level needs the word mask, flattened to (B·S, W), in the encoder and in the pool.",
 )
@@ -516,8 +426,7 @@ class ModelWithoutWordMask(_Model):
         return torch.ones(ids.shape, dtype=torch.bool, device=ids.device), (ids != 0).any(-1)
 
 
-@mistake(
-    "HierarchicalAttention",
+@wrong(
     "calling the GRUs without their lengths",
     "The half that comes from the right then starts in the padding. Use encode(gru, x, mask), which packs the rows.",
 )
@@ -526,8 +435,7 @@ class ModelUnpacked(_Model):
         return gru(x)[0]
 
 
-@mistake(
-    "HierarchicalAttention",
+@wrong(
     "calling the word GRU without its lengths",
     "The half that comes from the right then starts in the padding. Use encode(gru, x, mask) on both levels.",
 )
@@ -536,8 +444,7 @@ class ModelUnpackedWords(_Model):
         return gru(x)[0] if gru is self.word_gru else super().read(gru, x, mask)
 
 
-@mistake(
-    "HierarchicalAttention",
+@wrong(
     "rows that go back to other documents than they came from",
     "Rows are in the order b·S + s. unflatten(rows, len(ids)) splits the first axis into B and S, nothing is "
     "transposed.",
@@ -547,8 +454,7 @@ class ModelMixesDocuments(_Model):
         return x.unflatten(0, (-1, B)).transpose(0, 1)
 
 
-@mistake(
-    "HierarchicalAttention",
+@wrong(
     "leaving the sentence GRU out",
     "Sentences should know their neighbours too: encode them with self.sentence_gru before they are pooled.",
 )
@@ -557,18 +463,13 @@ class ModelWithoutSentenceGru(_Model):
         return self.sentence_pool(sentences, mask)
 
 
-@mistake(
-    "HierarchicalAttention",
-    "using the word pool on both levels",
-    "Sentences have a question of their own: self.sentence_pool.",
-)
+@wrong("using the word pool on both levels", "Sentences have a question of their own: self.sentence_pool.")
 class ModelOnePool(_Model):
     def above(self, sentences, mask):
         return self.word_pool(self.read(self.sentence_gru, sentences, mask), mask)
 
 
-@mistake(
-    "HierarchicalAttention",
+@wrong(
     "probabilities in place of logits",
     "Leave the softmax to the loss: nn.functional.cross_entropy wants the scores as the classifier gives them.",
 )
@@ -578,8 +479,7 @@ class ModelSoftmax(_Model):
         return torch.softmax(logits, dim=-1), word_weights, sentence_weights
 
 
-@mistake(
-    "HierarchicalAttention",
+@wrong(
     "leaving the word weights as rows",
     "Two things come back from the word pool, and both have to be unflattened: the weights too.",
 )
@@ -589,8 +489,7 @@ class ModelWeightsAsRows(_Model):
         return logits, word_weights.flatten(0, 1), sentence_weights
 
 
-@mistake(
-    "HierarchicalAttention",
+@wrong(
     "the shares of the words in the document in place of their weights in the sentence",
     "Return the word weights as the pool gave them, so that they sum to 1 in each sentence. Shares come in section 7.",
 )
@@ -600,8 +499,7 @@ class ModelShares(_Model):
         return logits, word_weights * sentence_weights[:, :, None], sentence_weights
 
 
-@mistake(
-    "HierarchicalAttention",
+@wrong(
     "the mean of the sentences in place of their attention pool",
     "The document is what self.sentence_pool returns first.",
 )
@@ -612,7 +510,7 @@ class ModelMeanOfSentences(_Model):
         return (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), weights
 
 
-@mistake("HierarchicalAttention", "the logits alone", says="it should return 3 things")
+@wrong("the logits alone", says="it should return 3 things")
 class ModelLogitsAlone(_Model):
     def forward(self, ids):
         return super().forward(ids)[0]
@@ -670,8 +568,10 @@ def _right_batch(model, optimiser, ids, labels, rows):
     return _step(optimiser, _loss(model, ids, labels, rows))
 
 
-@mistake(
-    "fit",
+wrong = mistakes_of("fit")
+
+
+@wrong(
     "never forgetting the gradients",
     "backward() adds to what is there. Call zero_grad() in every batch, before backward().",
 )
@@ -685,8 +585,7 @@ def fit_accumulates(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, batch)
 
 
-@mistake(
-    "fit",
+@wrong(
     "a model that never moves",
     "The loss stays as it was. Is there a step() in every batch, after backward(), and no zero_grad() between the two?",
 )
@@ -694,11 +593,7 @@ def fit_without_step(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, lambda m, _, x, y, rows: _loss(m, x, y, rows).item())
 
 
-@mistake(
-    "fit",
-    "one step for each epoch",
-    "Indent the four steps, so that they are done for every batch.",
-)
+@wrong("one step for each epoch", "Indent the four steps, so that they are done for every batch.")
 def fit_one_step_an_epoch(model, ids, labels, epochs, rate):
     model = _example(model)
     optimiser = torch.optim.Adam(model.parameters(), lr=rate)
@@ -710,8 +605,7 @@ def fit_one_step_an_epoch(model, ids, labels, epochs, rate):
     return torch.tensor(losses)
 
 
-@mistake(
-    "fit",
+@wrong(
     "a softmax before the cross-entropy",
     "nn.functional.cross_entropy does the softmax itself. Twice, it makes every prediction nearly even; give it the "
     "logits as they are.",
@@ -724,8 +618,7 @@ def fit_double_softmax(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, batch)
 
 
-@mistake(
-    "fit",
+@wrong(
     "labels that belong to other documents",
     "The documents of a batch are ids[rows], so their labels are labels[rows], not the first ones of all.",
 )
@@ -736,26 +629,19 @@ def fit_misaligned(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, batch)
 
 
-@mistake(
-    "fit",
-    "the loss of the last batch of each epoch",
-    "Collect the losses of all batches of an epoch, and append their mean.",
+@wrong(
+    "the loss of the last batch of each epoch", "Collect the losses of all batches of an epoch, and append their mean."
 )
 def fit_last_loss(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, _right_batch, together=lambda found: found[-1])
 
 
-@mistake(
-    "fit",
-    "the sum of the batches' losses",
-    "Divide by the number of batches: it should be their mean.",
-)
+@wrong("the sum of the batches' losses", "Divide by the number of batches: it should be their mean.")
 def fit_sum_of_losses(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, _right_batch, together=sum)
 
 
-@mistake(
-    "fit",
+@wrong(
     "dividing the sum of the losses by the number of documents",
     "Each loss is the mean over a batch already. Divide by the number of batches.",
 )
@@ -763,11 +649,7 @@ def fit_mean_over_documents(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, _right_batch, together=lambda found: sum(found) / len(ids))
 
 
-@mistake(
-    "fit",
-    "the same order of documents in every epoch",
-    "Pass the epoch on: batches(len(ids), epoch).",
-)
+@wrong("the same order of documents in every epoch", "Pass the epoch on: batches(len(ids), epoch).")
 def fit_same_order(model, ids, labels, epochs, rate):
     def order(epoch):
         return _batches(len(ids), 0, ids.device)
@@ -775,8 +657,7 @@ def fit_same_order(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, _right_batch, order=order)
 
 
-@mistake(
-    "fit",
+@wrong(
     "all documents in one batch",
     "Go through batches(len(ids), epoch): a step after every 32 documents, not after all of them.",
 )
@@ -787,8 +668,7 @@ def fit_one_batch(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, _right_batch, order=order)
 
 
-@mistake(
-    "fit",
+@wrong(
     "climbing up rather than down",
     "Something turned the sign of the loss around. Cross-entropy is what should become small.",
 )
@@ -799,7 +679,7 @@ def fit_uphill(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, batch)
 
 
-@mistake("fit", "one number for each batch", says="losses has shape")
+@wrong("one number for each batch", says="losses has shape")
 def fit_every_batch(model, ids, labels, epochs, rate):
     found = []
 
@@ -818,8 +698,10 @@ def _pairs(places, W):
     return torch.stack([places // W, places % W], dim=-1)
 
 
-@mistake(
-    "top_words",
+wrong = mistakes_of("top_words")
+
+
+@wrong(
     "the words with the largest weights in their own sentences",
     "Half of an unimportant sentence is little. Multiply by the sentence's weight first: that is the share.",
 )
@@ -827,26 +709,19 @@ def top_without_sentences(word_weights, sentence_weights, k):
     return _pairs(word_weights.flatten(1).topk(k, dim=-1).indices, word_weights.shape[-1])
 
 
-@mistake(
-    "top_words",
-    "adding the two weights",
-    "A share is a product: the sentence's part of the document, and the word's part of that.",
+@wrong(
+    "adding the two weights", "A share is a product: the sentence's part of the document, and the word's part of that."
 )
 def top_of_sums(word_weights, sentence_weights, k):
     return _pairs((word_weights + sentence_weights[:, :, None]).flatten(1).topk(k).indices, word_weights.shape[-1])
 
 
-@mistake(
-    "top_words",
-    "places in the flattened row",
-    says="places has shape",
-)
+@wrong("places in the flattened row", says="places has shape")
 def top_flat(word_weights, sentence_weights, k):
     return (word_weights * sentence_weights[:, :, None]).flatten(1).topk(k).indices
 
 
-@mistake(
-    "top_words",
+@wrong(
     "(word, sentence) in place of (sentence, word)",
     "The quotient says which sentence, and it comes first; the remainder is the word.",
 )
@@ -855,8 +730,7 @@ def top_swapped(word_weights, sentence_weights, k):
     return _pairs(places, word_weights.shape[-1]).flip(-1)
 
 
-@mistake(
-    "top_words",
+@wrong(
     "dividing by the number of sentences",
     "In the flattened row a sentence takes up W places, the number of words: divide by share.shape[-1].",
 )
@@ -865,8 +739,7 @@ def top_divides_by_sentences(word_weights, sentence_weights, k):
     return _pairs(places, word_weights.shape[1])
 
 
-@mistake(
-    "top_words",
+@wrong(
     "the words with the *smallest* shares",
     "topk takes the largest unless you say largest=False; argsort starts from the smallest.",
 )
@@ -875,8 +748,7 @@ def top_smallest(word_weights, sentence_weights, k):
     return _pairs(share.flatten(1).argsort(dim=-1)[:, :k], word_weights.shape[-1])
 
 
-@mistake(
-    "top_words",
+@wrong(
     "words of the strongest sentence alone",
     "A word of another sentence can have a larger share. Compare all words of the document.",
 )
@@ -885,8 +757,7 @@ def top_of_best_sentence(word_weights, sentence_weights, k):
     return _pairs((word_weights + 2 * bonus).flatten(1).topk(k).indices, word_weights.shape[-1])
 
 
-@mistake(
-    "top_words",
+@wrong(
     "the same words for every document, those of the whole batch,",
     "Each document has its own top words: flatten(1) keeps the first axis.",
 )
@@ -895,8 +766,7 @@ def top_of_the_batch(word_weights, sentence_weights, k):
     return _pairs(share.flatten(1).topk(k).indices, word_weights.shape[-1]).expand(len(word_weights), -1, -1)
 
 
-@mistake(
-    "top_words",
+@wrong(
     "the right words from the smallest share to the largest",
     "The word with the largest share comes first, as topk gives it.",
 )
@@ -905,11 +775,7 @@ def top_ascending(word_weights, sentence_weights, k):
     return _pairs(share.topk(k).indices.flip(-1), word_weights.shape[-1])
 
 
-@mistake(
-    "top_words",
-    "a division that leaves fractions",
-    "Places are whole numbers: // in place of /.",
-)
+@wrong("a division that leaves fractions", "Places are whole numbers: // in place of /.")
 def top_fractions(word_weights, sentence_weights, k):
     places = (word_weights * sentence_weights[:, :, None]).flatten(1).topk(k).indices
     W = word_weights.shape[-1]
@@ -934,8 +800,10 @@ def _fall(before, after):
     return (before - after).gather(1, before.argmax(-1, keepdim=True))[:, 0]
 
 
-@mistake(
-    "deletion_test",
+wrong = mistakes_of("deletion_test")
+
+
+@wrong(
     "writing into the caller's documents",
     "Then the next test starts from documents with holes. Write into ids.clone().",
 )
@@ -945,8 +813,7 @@ def deletion_in_place(model, ids, places):
     return _fall(before, _p(model, ids))
 
 
-@mistake(
-    "deletion_test",
+@wrong(
     "writing padding in place of the unknown word",
     "0 says that there is no word, and the encoder counts on padding to stand at the end. Write UNKNOWN.",
 )
@@ -954,8 +821,7 @@ def deletion_with_padding(model, ids, places):
     return _fall(_p(model, ids), _p(model, _deleted(ids, places, 0)))
 
 
-@mistake(
-    "deletion_test",
+@wrong(
     "the fall of the largest probability, whichever class has it,",
     "After a deletion another class may be on top. Follow the class that was predicted before.",
 )
@@ -963,8 +829,7 @@ def deletion_of_the_maximum(model, ids, places):
     return _p(model, ids).amax(-1) - _p(model, _deleted(ids, places)).amax(-1)
 
 
-@mistake(
-    "deletion_test",
+@wrong(
     "choosing the class after the deletion",
     "The prediction in question is the one that the model made of the whole document: argmax of the probabilities "
     "before.",
@@ -974,48 +839,33 @@ def deletion_class_after(model, ids, places):
     return (before - after).gather(1, after.argmax(-1, keepdim=True))[:, 0]
 
 
-@mistake(
-    "deletion_test",
-    "a fall with its sign turned around",
-    "Before minus after: where the probability goes down, the fall is positive.",
+@wrong(
+    "a fall with its sign turned around", "Before minus after: where the probability goes down, the fall is positive."
 )
 def deletion_sign(model, ids, places):
     return -_fall(_p(model, ids), _p(model, _deleted(ids, places)))
 
 
-@mistake(
-    "deletion_test",
-    "the fall of the logits",
-    "A logit means nothing by itself. Take torch.softmax over the last axis first.",
-)
+@wrong("the fall of the logits", "A logit means nothing by itself. Take torch.softmax over the last axis first.")
 def deletion_of_logits(model, ids, places):
     with torch.no_grad():
         before, after = _example(model)(ids)[0], _example(model)(_deleted(ids, places))[0]
     return _fall(before, after)
 
 
-@mistake(
-    "deletion_test",
-    "reading the places as (word, sentence)",
-    "places[..., 0] is the sentence and places[..., 1] the word.",
-)
+@wrong("reading the places as (word, sentence)", "places[..., 0] is the sentence and places[..., 1] the word.")
 def deletion_swapped(model, ids, places):
     S, W = ids.shape[1:]
     turned = torch.stack([places[..., 1] % S, places[..., 0] % W], dim=-1)
     return _fall(_p(model, ids), _p(model, _deleted(ids, turned)))
 
 
-@mistake(
-    "deletion_test",
-    "deleting the first of the k words only",
-    "All k places of a document are deleted together.",
-)
+@wrong("deleting the first of the k words only", "All k places of a document are deleted together.")
 def deletion_of_one(model, ids, places):
     return _fall(_p(model, ids), _p(model, _deleted(ids, places[:, :1])))
 
 
-@mistake(
-    "deletion_test",
+@wrong(
     "deleting the words of all documents in each of them",
     "Each document has its own places. The first index is torch.arange(B)[:, None], not a colon.",
 )
@@ -1025,8 +875,7 @@ def deletion_everywhere(model, ids, places):
     return _fall(_p(model, ids), _p(model, deleted))
 
 
-@mistake(
-    "deletion_test",
+@wrong(
     "keeping the axis that gather leaves",
     "gather gives (B, 1). One number for each document: drop the last axis, by [:, 0].",
 )
@@ -1035,17 +884,12 @@ def deletion_keeps_axis(model, ids, places):
     return (before - after).gather(1, before.argmax(-1, keepdim=True))
 
 
-@mistake(
-    "deletion_test",
-    "one number for all documents",
-    says="fall has shape",
-)
+@wrong("one number for all documents", says="fall has shape")
 def deletion_mean(model, ids, places):
     return _fall(_p(model, ids), _p(model, _deleted(ids, places))).mean().expand(1, 1)
 
 
-@mistake(
-    "deletion_test",
+@wrong(
     "keeping the top words and deleting the rest",
     "That asks whether they suffice. Here they are taken away, and the rest stays.",
 )
@@ -1056,43 +900,45 @@ def deletion_of_the_rest(model, ids, places):
 
 # 7.9 counterexample -------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("counterexample")
 
-@mistake("counterexample", "no empty sentence", says="both implementations give the same")
+
+@wrong("no empty sentence", says="both implementations give the same")
 def counterexample_padded_words():
     return torch.tensor([[[[1.0], [2.0]], [[3.0], [0.0]]]]), torch.tensor([[[True, True], [True, False]]])
 
 
-@mistake("counterexample", "nothing padded", says="both implementations give the same")
+@wrong("nothing padded", says="both implementations give the same")
 def counterexample_full():
     return torch.ones(1, 2, 3, 2), torch.ones(1, 2, 3, dtype=torch.bool)
 
 
-@mistake("counterexample", "a document without a word", says="a document has no word at all")
+@wrong("a document without a word", says="a document has no word at all")
 def counterexample_empty_document():
     return torch.ones(1, 2, 3, 1), torch.zeros(1, 2, 3, dtype=torch.bool)
 
 
-@mistake("counterexample", "a mask of numbers", says="it should be boolean, True = keep")
+@wrong("a mask of numbers", says="it should be boolean, True = keep")
 def counterexample_float_mask():
     return torch.ones(1, 2, 2, 1), torch.tensor([[[1.0, 1.0], [0.0, 0.0]]])
 
 
-@mistake("counterexample", "NaN in the vectors", says="no finite result")
+@wrong("NaN in the vectors", says="no finite result")
 def counterexample_nan():
     return torch.full((1, 2, 2, 1), torch.nan), torch.tensor([[[True, True], [False, False]]])
 
 
-@mistake("counterexample", "vectors without the batch axis", says="should have the axes (B, S, W, d)")
+@wrong("vectors without the batch axis", says="should have the axes (B, S, W, d)")
 def counterexample_three_axes():
     return torch.ones(2, 2, 1), torch.tensor([[True, True], [False, False]])
 
 
-@mistake("counterexample", "the vectors alone", says="it should return two tensors")
+@wrong("the vectors alone", says="it should return two tensors")
 def counterexample_one_tensor():
     return torch.ones(1, 2, 2, 1)
 
 
-@mistake("counterexample", "a mask as a list", says="the second is a list")
+@wrong("a mask as a list", says="the second is a list")
 def counterexample_list():
     return torch.ones(1, 2, 2, 1), [[[True, True], [False, False]]]
 
@@ -1109,8 +955,10 @@ def _published(h, mask, lowest=-torch.inf, mend=lambda x: x):
     return sentences.sum(dim=1) / real.sum(dim=1, keepdim=True)
 
 
-@mistake(
-    "repaired_documents",
+wrong = mistakes_of("repaired_documents")
+
+
+@wrong(
     "the function as it was published",
     "A row of nothing but -inf is NaN after the softmax, and 0 times NaN is NaN. Fill with a finite number.",
 )
@@ -1118,8 +966,7 @@ def repaired_not_at_all(h, mask):
     return _published(h, mask)
 
 
-@mistake(
-    "repaired_documents",
+@wrong(
     "replacing NaN by 0 after it has arisen",
     "The values are right and the gradient is NaN: what goes back to h is multiplied by the weights, which are NaN. "
     "Fill with a finite number in place of -inf.",
@@ -1128,8 +975,7 @@ def repaired_nan_to_num(h, mask):
     return _published(h, mask, mend=torch.nan_to_num)
 
 
-@mistake(
-    "repaired_documents",
+@wrong(
     "replacing NaN in the finished documents",
     "One empty sentence then turns the whole document into 0. The NaN must not arise.",
 )
@@ -1137,8 +983,7 @@ def repaired_at_the_end(h, mask):
     return torch.nan_to_num(_published(h, mask))
 
 
-@mistake(
-    "repaired_documents",
+@wrong(
     "filling padded words with a score of 0",
     "e^0 = 1: padding then counts like a word. The fill has to be very low, though finite.",
 )
@@ -1146,8 +991,7 @@ def repaired_with_zero(h, mask):
     return _published(h, mask, lowest=0.0)
 
 
-@mistake(
-    "repaired_documents",
+@wrong(
     "dividing by all S sentences",
     "Empty sentences do not count: divide by how many are real, mask.any(dim=-1).sum(...).",
 )
@@ -1156,8 +1000,7 @@ def repaired_divides_by_all(h, mask):
     return (weights[..., None] * h).sum(dim=2).mean(dim=1)
 
 
-@mistake(
-    "repaired_documents",
+@wrong(
     "counting empty sentences in",
     "With a finite fill an empty sentence becomes the mean of its padding. Multiply by the mask, so that it becomes 0.",
 )
@@ -1166,28 +1009,19 @@ def repaired_counts_empty(h, mask):
     return (weights[..., None] * h).sum(dim=2).sum(dim=1) / mask.any(dim=-1).sum(dim=1, keepdim=True)
 
 
-@mistake(
-    "repaired_documents",
-    "softmax over the sentences",
-    "The words of one sentence share the weight: dim=-1, as it was.",
-)
+@wrong("softmax over the sentences", "The words of one sentence share the weight: dim=-1, as it was.")
 def repaired_wrong_axis(h, mask):
     weights = torch.softmax(h.sum(-1).masked_fill(~mask, torch.finfo(h.dtype).min), dim=1) * mask
     return (weights[..., None] * h).sum(dim=2).sum(dim=1) / mask.any(dim=-1).sum(dim=1, keepdim=True)
 
 
-@mistake(
-    "repaired_documents",
-    "equal weights for all words",
-    "Only the empty sentences were wrong. The attention over words stays.",
-)
+@wrong("equal weights for all words", "Only the empty sentences were wrong. The attention over words stays.")
 def repaired_without_attention(h, mask):
     weights = mask / mask.sum(-1, keepdim=True).clamp(min=1)
     return (weights[..., None] * h).sum(dim=2).sum(dim=1) / mask.any(dim=-1).sum(dim=1, keepdim=True)
 
 
-@mistake(
-    "repaired_documents",
+@wrong(
     "leaving the mask out of the softmax",
     "Padded words then take part of the weight. Keep masked_fill, with a finite number.",
 )

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence, pad_sequence
 
-from attention_course.authoring import alternative
+from attention_course.authoring import alternatives_of
 
 PAD, BOS, EOS = 0, 1, 2
 
@@ -21,7 +21,10 @@ class _Reader(nn.Module):
         self.rnn = nn.GRU(d_embed, d_hidden, batch_first=True, bidirectional=True)
 
 
-@alternative("Encoder")
+right = alternatives_of("Encoder")
+
+
+@right
 class EncoderSortsByHand(_Reader):
     def forward(self, source, lengths):
         order = torch.argsort(lengths, descending=True)
@@ -32,7 +35,7 @@ class EncoderSortsByHand(_Reader):
         return states[back], last[:, back]
 
 
-@alternative("Encoder")
+@right
 class EncoderSentenceBySentence(_Reader):
     def forward(self, source, lengths):
         read = [self.rnn(self.embed(row[:n])[None]) for row, n in zip(source, lengths.tolist(), strict=True)]
@@ -41,7 +44,7 @@ class EncoderSentenceBySentence(_Reader):
         return states, torch.cat([last for _, last in read], dim=1)
 
 
-@alternative("Encoder")
+@right
 class EncoderPacksAList(_Reader):
     def __init__(self, words, d_embed, d_hidden):
         super().__init__(words, d_embed, d_hidden, padding_idx=PAD)
@@ -56,26 +59,28 @@ class EncoderPacksAList(_Reader):
 
 # 8.2 bridge ---------------------------------------------------------------------------------------------------------
 
+right = alternatives_of("bridge")
 
-@alternative("bridge")
+
+@right
 def bridge_by_parts(last, W, b):
     H = last.shape[-1]
     return torch.tanh(last[-2] @ W[:H] + last[-1] @ W[H:] + b)
 
 
-@alternative("bridge")
+@right
 def bridge_transposes(last, W, b):
     both = last[-2:].transpose(0, 1).reshape(last.shape[1], -1)
     return torch.tanh(F.linear(both, W.T, b))
 
 
-@alternative("bridge")
+@right
 def bridge_by_layers(last, W, b):
     by_layer = last.view(-1, 2, last.shape[1], last.shape[2])  # (L, 2, B, H)
     return torch.tanh(torch.einsum("ebh,ehd->bd", by_layer[-1], W.view(2, last.shape[2], -1)) + b)
 
 
-@alternative("bridge")
+@right
 def bridge_sentence_by_sentence(last, W, b):
     rows = [torch.tanh(torch.cat([last[-2, i], last[-1, i]]) @ W + b) for i in range(last.shape[1])]
     return torch.stack(rows)
@@ -83,8 +88,10 @@ def bridge_sentence_by_sentence(last, W, b):
 
 # 8.3 attend_step ----------------------------------------------------------------------------------------------------
 
+right = alternatives_of("attend_step")
 
-@alternative("attend_step")
+
+@right
 def attend_by_powers(states, keys, values, mask, W_q, w):
     scores = torch.einsum("btsa,a->bts", torch.tanh((states @ W_q).unsqueeze(2) + keys.unsqueeze(1)), w)
     powers = torch.exp(scores - scores.amax(-1, keepdim=True).detach()) * mask.unsqueeze(1)
@@ -92,7 +99,7 @@ def attend_by_powers(states, keys, values, mask, W_q, w):
     return torch.einsum("bts,bsv->btv", weights, values), weights
 
 
-@alternative("attend_step")
+@right
 def attend_step_by_step(states, keys, values, mask, W_q, w):
     contexts, maps = [], []
     for t in range(states.shape[1]):
@@ -103,7 +110,7 @@ def attend_step_by_step(states, keys, values, mask, W_q, w):
     return torch.stack(contexts, dim=1), torch.stack(maps, dim=1)
 
 
-@alternative("attend_step")
+@right
 def attend_guards_empty_rows(states, keys, values, mask, W_q, w):
     scores = torch.tanh((states @ W_q)[:, :, None] + keys[:, None]) @ w
     allowed = mask | ~mask.any(dim=-1, keepdim=True)  # a row with nothing to look at looks everywhere for a moment
@@ -112,7 +119,7 @@ def attend_guards_empty_rows(states, keys, values, mask, W_q, w):
     return weights @ values, weights
 
 
-@alternative("attend_step")
+@right
 def attend_clears_empty_rows(states, keys, values, mask, W_q, w):
     scores = torch.tanh((states @ W_q)[:, :, None] + keys[:, None]) @ w
     weights = torch.softmax(scores.masked_fill(~mask[:, None], -torch.inf), dim=-1)
@@ -122,24 +129,26 @@ def attend_clears_empty_rows(states, keys, values, mask, W_q, w):
 
 # 8.4 masked_cross_entropy -------------------------------------------------------------------------------------------
 
+right = alternatives_of("masked_cross_entropy")
 
-@alternative("masked_cross_entropy")
+
+@right
 def loss_ignores_padding(logits, target):
     return F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=PAD)
 
 
-@alternative("masked_cross_entropy")
+@right
 def loss_exchanges_axes(logits, target):
     return F.cross_entropy(logits.transpose(1, 2), target, ignore_index=PAD)
 
 
-@alternative("masked_cross_entropy")
+@right
 def loss_of_real_places(logits, target):
     real = target != PAD
     return F.cross_entropy(logits[real], target[real])
 
 
-@alternative("masked_cross_entropy")
+@right
 def loss_sum_by_count(logits, target):
     real = (target != PAD).to(logits.dtype)
     costs = torch.logsumexp(logits, dim=-1) - logits.gather(-1, target[..., None]).squeeze(-1)
@@ -153,7 +162,10 @@ def step(memory, words, state):
     return memory[state, words], words
 
 
-@alternative("greedy_decode")
+right = alternatives_of("greedy_decode")
+
+
+@right
 def greedy_all_rounds(memory, state, limit):
     words = torch.tensor([BOS] * len(state))
     columns = []
@@ -165,7 +177,7 @@ def greedy_all_rounds(memory, state, limit):
     return [row[: [*row, EOS].index(EOS)] for row in rows]
 
 
-@alternative("greedy_decode")
+@right
 def greedy_appends_to_lists(memory, state, limit):
     rows, ended = [[] for _ in state], [False] * len(state)
     words = torch.full((len(state),), BOS)
@@ -179,7 +191,7 @@ def greedy_appends_to_lists(memory, state, limit):
     return rows
 
 
-@alternative("greedy_decode")
+@right
 def greedy_fills_with_eos(memory, state, limit):
     words, written = torch.full((len(state),), BOS), []
     ended = torch.zeros(len(state), dtype=torch.bool)
@@ -193,8 +205,10 @@ def greedy_fills_with_eos(memory, state, limit):
 
 # 8.6 beam_search ----------------------------------------------------------------------------------------------------
 
+right = alternatives_of("beam_search")
 
-@alternative("beam_search")
+
+@right
 def beam_in_tensors(memory, state, beam, limit):
     words, total = torch.full((1, 1), BOS), torch.zeros(1)
     for _ in range(limit):
@@ -214,7 +228,7 @@ def beam_in_tensors(memory, state, beam, limit):
     return [w for w in words[best, 1:].tolist() if w not in (EOS, -1)], (total / lengths)[best].item()
 
 
-@alternative("beam_search")
+@right
 def beam_extends_by_every_word(memory, state, beam, limit):
     kept = [{"total": 0.0, "words": [], "state": state}]
     for _ in range(limit):
@@ -232,7 +246,7 @@ def beam_extends_by_every_word(memory, state, beam, limit):
     return [w for w in best["words"] if w != EOS], best["total"] / len(best["words"])
 
 
-@alternative("beam_search")
+@right
 def beam_with_an_early_end(memory, state, beam, limit):
     hypotheses = [(torch.tensor(0.0), (BOS,), state)]
     while limit and not all(words[-1] == EOS for _, words, _ in hypotheses):
@@ -252,7 +266,7 @@ def beam_with_an_early_end(memory, state, beam, limit):
     return words[:-1] if words[-1] == EOS else words, float(rates[best])
 
 
-@alternative("beam_search")
+@right
 def beam_keeps_the_finished_apart(memory, state, beam, limit):
     going, done = [(0.0, [], state)], []
     for _ in range(limit):
@@ -270,8 +284,10 @@ def beam_keeps_the_finished_apart(memory, state, beam, limit):
 
 # 8.7 alignment_error_rate -------------------------------------------------------------------------------------------
 
+right = alternatives_of("alignment_error_rate")
 
-@alternative("alignment_error_rate")
+
+@right
 def aer_loop(found, gold):
     both = size = 0
     for mine, theirs in zip(found, gold, strict=True):
@@ -281,14 +297,14 @@ def aer_loop(found, gold):
     return 1 - 2 * both / size
 
 
-@alternative("alignment_error_rate")
+@right
 def aer_labelled(found, gold):
     mine = {(n, *link) for n, row in enumerate(found) for link in row}
     theirs = {(n, *link) for n, row in enumerate(gold) for link in row}
     return 1.0 - 2.0 * len(mine & theirs) / (len(mine) + len(theirs))
 
 
-@alternative("alignment_error_rate")
+@right
 def aer_by_differences(found, gold):
     alone = sum(len(set(a) ^ set(g)) for a, g in zip(found, gold, strict=True))
     return alone / sum(len(a) + len(g) for a, g in zip(found, gold, strict=True))
@@ -317,7 +333,10 @@ class _Toy(nn.Module):
         return 8 * self.table[target_in], None
 
 
-@alternative("train")
+right = alternatives_of("train")
+
+
+@right
 def train_clears_first(name, batches, rates):
     model = _build(name)
     optimizer = torch.optim.Adam(model.parameters(), lr=rates[0])
@@ -335,7 +354,7 @@ def train_clears_first(name, batches, rates):
     return losses, model.state_dict()
 
 
-@alternative("train")
+@right
 def train_with_a_schedule(name, batches, rates):
     model = _build(name)
     optimizer = torch.optim.Adam(model.parameters(), lr=1.0)
@@ -352,7 +371,7 @@ def train_with_a_schedule(name, batches, rates):
     return losses, {key: value.clone() for key, value in model.state_dict().items()}
 
 
-@alternative("train")
+@right
 def train_clips_by_hand(name, batches, rates):
     model, losses = _build(name), []
     parameters = list(model.parameters())
@@ -370,7 +389,7 @@ def train_clips_by_hand(name, batches, rates):
     return losses, dict(model.state_dict())
 
 
-@alternative("train")
+@right
 def train_from_a_list(name, batches, rates):
     model, losses = _build(name), []
     optimizer = torch.optim.Adam(model.parameters())
@@ -387,8 +406,10 @@ def train_from_a_list(name, batches, rates):
 
 # 8.9 test_masked_cross_entropy --------------------------------------------------------------------------------------
 
+right = alternatives_of("test_masked_cross_entropy")
 
-@alternative("test_masked_cross_entropy")
+
+@right
 def test_promise_by_promise(implementation):
     target = torch.tensor([[1, 2, 3, 4, 2], [2, 0, 0, 0, 0], [4, 3, 2, 0, 0]])
     real = target != 0
@@ -404,7 +425,7 @@ def test_promise_by_promise(implementation):
         assert abs(loss.item() - costs[real].mean().item()) < 1e-6 * max(1.0, size)
 
 
-@alternative("test_masked_cross_entropy")
+@right
 def test_word_by_word(implementation):
     generator = torch.Generator().manual_seed(1)
     for _ in range(4):
@@ -419,7 +440,7 @@ def test_word_by_word(implementation):
         assert torch.equal(before, logits)
 
 
-@alternative("test_masked_cross_entropy")
+@right
 def test_by_properties(implementation):
     logits = torch.sin(torch.arange(48.0, dtype=torch.float64)).reshape(2, 4, 6)
     target = torch.tensor([[3, 5, 1, 2], [2, 0, 0, 0]])
@@ -439,39 +460,43 @@ def test_by_properties(implementation):
 
 # 8.10 counterexample ------------------------------------------------------------------------------------------------
 
+right = alternatives_of("counterexample")
 
-@alternative("counterexample")
+
+@right
 def counterexample_with_padding():
     return torch.randn(2, 5, 6), torch.tensor([3, 4])
 
 
-@alternative("counterexample")
+@right
 def counterexample_counted():
     return torch.arange(24.0).reshape(2, 3, 4), torch.tensor([1, 3])
 
 
-@alternative("counterexample")
+@right
 def counterexample_in_double():
     return torch.tensor([[[0.0, 0.0], [0.0, 1.0], [0.0, 2.0]]], dtype=torch.float64), torch.tensor([3])
 
 
 # 8.11 repaired_summary ----------------------------------------------------------------------------------------------
 
+right = alternatives_of("repaired_summary")
 
-@alternative("repaired_summary")
+
+@right
 def repaired_gathers(states, lengths):
     forward, backward = states.chunk(2, dim=-1)
     place = (lengths - 1)[:, None, None].expand(-1, 1, forward.shape[-1])
     return torch.cat([forward.gather(1, place)[:, 0], backward[:, 0]], dim=-1)
 
 
-@alternative("repaired_summary")
+@right
 def repaired_loop(states, lengths):
     half = states.shape[-1] // 2
     return torch.stack([torch.cat([row[n - 1, :half], row[0, half:]]) for row, n in zip(states, lengths, strict=True)])
 
 
-@alternative("repaired_summary")
+@right
 def repaired_by_mask(states, lengths):
     half = states.shape[-1] // 2
     columns = torch.arange(states.shape[1], device=states.device)
@@ -479,7 +504,7 @@ def repaired_by_mask(states, lengths):
     return torch.cat([(states[..., :half] * at_end).sum(1), states[:, 0, half:]], dim=-1)
 
 
-@alternative("repaired_summary")
+@right
 def repaired_copies(states, lengths):
     summary = states[torch.arange(len(states)), lengths - 1].clone()
     half = states.shape[-1] // 2

@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attention_course.authoring import mistake
+from attention_course.authoring import mistakes_of
 
 PAD, BOS, EOS = 0, 1, 2
 
@@ -26,8 +26,10 @@ class _Reader(nn.Module):
         return pad_packed_sequence(states, batch_first=True, total_length=source.shape[1])[0], last
 
 
-@mistake(
-    "Encoder",
+wrong = mistakes_of("Encoder")
+
+
+@wrong(
     "a GRU that reads the padding",
     "Pack the vectors before self.rnn sees them. The backward reader would otherwise begin with the padding.",
 )
@@ -36,8 +38,7 @@ class EncoderReadsPadding(_Reader):
         return self.rnn(self.embed(source))
 
 
-@mistake(
-    "Encoder",
+@wrong(
     "reading zero vectors at the padding",
     "A GRU does not stand still when it reads zeros: it still makes a step. Pack the sequence.",
 )
@@ -46,8 +47,7 @@ class EncoderReadsZeros(_Reader):
         return self.rnn(self.embed(source) * (source != PAD)[..., None])
 
 
-@mistake(
-    "Encoder",
+@wrong(
     "reading the padding and blanking its states afterwards",
     "The backward reader has passed the padding before it reaches the words, so that all its states are spoilt. Pack.",
 )
@@ -57,8 +57,7 @@ class EncoderBlanksAfterwards(_Reader):
         return states * (source != PAD)[..., None], last
 
 
-@mistake(
-    "Encoder",
+@wrong(
     "packing with enforce_sorted left at True",
     "It asks for sentences sorted by length. Say enforce_sorted=False, and PyTorch sorts and puts them back.",
 )
@@ -67,8 +66,7 @@ class EncoderWantsSorted(_Reader):
         return self.read(source, lengths, enforce_sorted=True)
 
 
-@mistake(
-    "Encoder",
+@wrong(
     "sorting the sentences and never putting them back",
     "The rows come out in another order than they went in. enforce_sorted=False does both for you.",
 )
@@ -78,8 +76,7 @@ class EncoderForgetsToUnsort(_Reader):
         return self.read(source[order], lengths[order])
 
 
-@mistake(
-    "Encoder",
+@wrong(
     "leaving out total_length",
     "Columns of padding alone are lost, and the source's mask does not fit any more: total_length=source.shape[1].",
 )
@@ -90,8 +87,7 @@ class EncoderWithoutTotalLength(_Reader):
         return pad_packed_sequence(states, batch_first=True)[0], last
 
 
-@mistake(
-    "Encoder",
+@wrong(
     "taking the last states from the last column",
     "Behind a short sentence the last column is padding, and the backward reader ends at the first word. "
     "The GRU's second output is what you need.",
@@ -102,8 +98,7 @@ class EncoderLastColumn(_Reader):
         return states, torch.stack(states[:, -1].chunk(2, dim=-1))
 
 
-@mistake(
-    "Encoder",
+@wrong(
     "turning the last states to (B, 2, H)",
     "Leave `last` as the GRU returns it, (2, B, H): the bridge of the next section takes it so.",
 )
@@ -113,8 +108,7 @@ class EncoderTurnsLast(_Reader):
         return states, last.transpose(0, 1)
 
 
-@mistake(
-    "Encoder",
+@wrong(
     "adding the two directions up",
     "A word's vector is both states side by side, 2H numbers, as the bidirectional GRU returns them.",
 )
@@ -125,13 +119,13 @@ class EncoderAddsDirections(_Reader):
         return forward + backward, last
 
 
-@mistake("Encoder", "returning the last states first", "The states come first, then the last ones.")
+@wrong("returning the last states first", "The states come first, then the last ones.")
 class EncoderSwaps(_Reader):
     def forward(self, source, lengths):
         return self.read(source, lengths)[::-1]
 
 
-@mistake("Encoder", "a reader that goes forward only", says="missing: rnn.weight_ih_l0_reverse")
+@wrong("a reader that goes forward only", says="missing: rnn.weight_ih_l0_reverse")
 class EncoderOneWay(_Reader):
     def __init__(self, words, d_embed, d_hidden):
         super().__init__(words, d_embed, d_hidden, bidirectional=False)
@@ -140,13 +134,13 @@ class EncoderOneWay(_Reader):
         return self.read(source, lengths)
 
 
-@mistake("Encoder", "returning the packed states", says="states is a tuple")
+@wrong("returning the packed states", says="states is a tuple")
 class EncoderStaysPacked(_Reader):
     def forward(self, source, lengths):
         return self.rnn(pack_padded_sequence(self.embed(source), lengths, batch_first=True, enforce_sorted=False))
 
 
-@mistake("Encoder", "a GRU without batch_first", says="self.rnn was made without batch_first=True")
+@wrong("a GRU without batch_first", says="self.rnn was made without batch_first=True")
 class EncoderNotBatchFirst(_Reader):
     def __init__(self, words, d_embed, d_hidden):
         super().__init__(words, d_embed, d_hidden)
@@ -156,7 +150,7 @@ class EncoderNotBatchFirst(_Reader):
         return self.read(source, lengths)
 
 
-@mistake("Encoder", "a GRU without batch_first that reads padding", says="self.rnn was made without batch_first=True")
+@wrong("a GRU without batch_first that reads padding", says="self.rnn was made without batch_first=True")
 class EncoderReadsSideways(EncoderNotBatchFirst):
     def forward(self, source, lengths):
         return self.rnn(self.embed(source))
@@ -164,18 +158,17 @@ class EncoderReadsSideways(EncoderNotBatchFirst):
 
 # 8.2 bridge ---------------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("bridge")
 
-@mistake(
-    "bridge",
-    "last.view(B, -1)",
-    "The batch is the second axis of `last`, so a view mixes sentences. Take last[-2] and last[-1].",
+
+@wrong(
+    "last.view(B, -1)", "The batch is the second axis of `last`, so a view mixes sentences. Take last[-2] and last[-1]."
 )
 def bridge_view(last, W, b):
     return torch.tanh(last.reshape(last.shape[1], -1)[:, : len(W)] @ W + b)
 
 
-@mistake(
-    "bridge",
+@wrong(
     "a reshape of the top layer's states",
     "It takes the numbers as they lie in memory: the forward states of all sentences, then the backward ones. Put the "
     "two (B, H) tensors side by side.",
@@ -184,26 +177,19 @@ def bridge_reshapes_top(last, W, b):
     return torch.tanh(last[-2:].reshape(last.shape[1], -1) @ W + b)
 
 
-@mistake(
-    "bridge",
-    "taking the bottom layer's states",
-    "Index 0 and 1 are layer 1. The decoder continues the top layer, the last two.",
+@wrong(
+    "taking the bottom layer's states", "Index 0 and 1 are layer 1. The decoder continues the top layer, the last two."
 )
 def bridge_bottom(last, W, b):
     return torch.tanh(torch.cat([last[0], last[1]], dim=-1) @ W + b)
 
 
-@mistake(
-    "bridge",
-    "the backward state in front of the forward one",
-    "The first H rows of W belong to the forward state, last[-2].",
-)
+@wrong("the backward state in front of the forward one", "The first H rows of W belong to the forward state, last[-2].")
 def bridge_swapped(last, W, b):
     return torch.tanh(torch.cat([last[-1], last[-2]], dim=-1) @ W + b)
 
 
-@mistake(
-    "bridge",
+@wrong(
     "all layers of a sentence side by side",
     "With two layers that makes 4H numbers, and W has 2H rows. Only the top layer crosses the bridge.",
 )
@@ -211,32 +197,29 @@ def bridge_all_layers(last, W, b):
     return torch.tanh(last.transpose(0, 1).reshape(last.shape[1], -1) @ W + b)
 
 
-@mistake(
-    "bridge",
-    "the backward state twice",
-    "last[-1] is the backward half alone; the forward half of the same layer is last[-2].",
+@wrong(
+    "the backward state twice", "last[-1] is the backward half alone; the forward half of the same layer is last[-2]."
 )
 def bridge_twice(last, W, b):
     return torch.tanh(torch.cat([last[-1], last[-1]], dim=-1) @ W + b)
 
 
-@mistake("bridge", "leaving out the tanh", "The formula has a tanh around the sum.")
+@wrong("leaving out the tanh", "The formula has a tanh around the sum.")
 def bridge_without_tanh(last, W, b):
     return torch.cat([last[-2], last[-1]], dim=-1) @ W + b
 
 
-@mistake("bridge", "leaving out b", "The formula adds b before the tanh.")
+@wrong("leaving out b", "The formula adds b before the tanh.")
 def bridge_without_b(last, W, b):
     return torch.tanh(torch.cat([last[-2], last[-1]], dim=-1) @ W)
 
 
-@mistake("bridge", "adding b after the tanh", "b stands inside: tanh(both @ W + b).")
+@wrong("adding b after the tanh", "b stands inside: tanh(both @ W + b).")
 def bridge_b_outside(last, W, b):
     return torch.tanh(torch.cat([last[-2], last[-1]], dim=-1) @ W) + b
 
 
-@mistake(
-    "bridge",
+@wrong(
     "the forward state of the layer below",
     "The four of two layers are: 1 forward, 1 backward, 2 forward, 2 backward. The top ones are the last two.",
 )
@@ -244,8 +227,7 @@ def bridge_mixed_layers(last, W, b):
     return torch.tanh(torch.cat([last[0], last[-1]], dim=-1) @ W + b)
 
 
-@mistake(
-    "bridge",
+@wrong(
     "taking the last sentence in place of the last layer",
     "last[:, -1] is the last sentence of the batch. Layers and directions are the first axis: last[-1].",
 )
@@ -260,8 +242,10 @@ def _scores(states, keys, W_q, w):
     return torch.tanh((states @ W_q)[:, :, None] + keys[:, None]) @ w
 
 
-@mistake(
-    "attend_step",
+wrong = mistakes_of("attend_step")
+
+
+@wrong(
     "attention without the mask",
     "Padding gets weight, too. Fill the scores where the mask is False before the softmax.",
 )
@@ -270,8 +254,7 @@ def attend_without_mask(states, keys, values, mask, W_q, w):
     return weights @ values, weights
 
 
-@mistake(
-    "attend_step",
+@wrong(
     "a mask after the softmax alone",
     "Padding has taken its share by then, and the weights sum to less than 1. Fill the scores first.",
 )
@@ -280,18 +263,13 @@ def attend_masks_weights(states, keys, values, mask, W_q, w):
     return weights @ values, weights
 
 
-@mistake(
-    "attend_step",
-    "scores * mask",
-    "A score of 0 is an ordinary score: e^0 = 1. Padding needs the lowest number there is.",
-)
+@wrong("scores * mask", "A score of 0 is an ordinary score: e^0 = 1. Padding needs the lowest number there is.")
 def attend_zero_scores(states, keys, values, mask, W_q, w):
     weights = torch.softmax(_scores(states, keys, W_q, w) * mask[:, None], dim=-1)
     return weights @ values, weights
 
 
-@mistake(
-    "attend_step",
+@wrong(
     "filling with minus infinity",
     "In a row without any word, softmax then computes 0 / 0. Fill with torch.finfo(scores.dtype).min and multiply the "
     "weights by the mask.",
@@ -301,8 +279,7 @@ def attend_infinity(states, keys, values, mask, W_q, w):
     return weights @ values, weights
 
 
-@mistake(
-    "attend_step",
+@wrong(
     "a finite fill and nothing else",
     "A row without any word then gets equal weights over the padding. Multiply the weights by the mask as well.",
 )
@@ -317,13 +294,12 @@ def _attend(scores, values, mask, dim=-1):
     return weights @ values, weights
 
 
-@mistake("attend_step", "the mask turned round", "True means keep: fill where the mask is False, ~mask.")
+@wrong("the mask turned round", "True means keep: fill where the mask is False, ~mask.")
 def attend_inverted(states, keys, values, mask, W_q, w):
     return _attend(_scores(states, keys, W_q, w), values, ~mask)
 
 
-@mistake(
-    "attend_step",
+@wrong(
     "filling the words in place of the padding",
     "The real words' scores were filled, and the padding kept its own. True means keep: fill where ~mask is True.",
 )
@@ -334,8 +310,7 @@ def attend_fills_words(states, keys, values, mask, W_q, w):
     return weights @ values, weights
 
 
-@mistake(
-    "attend_step",
+@wrong(
     "the mask turned round, with minus infinity",
     "True means keep: fill where the mask is False, ~mask. And a fill of minus infinity makes nan of an empty row.",
 )
@@ -344,36 +319,28 @@ def attend_inverted_infinity(states, keys, values, mask, W_q, w):
     return weights @ values, weights
 
 
-@mistake(
-    "attend_step",
-    "a softmax over the steps",
-    "The weights of one step sum to 1 over the source words: dim=-1.",
-)
+@wrong("a softmax over the steps", "The weights of one step sum to 1 over the source words: dim=-1.")
 def attend_wrong_axis(states, keys, values, mask, W_q, w):
     return _attend(_scores(states, keys, W_q, w), values, mask, dim=1)
 
 
-@mistake(
-    "attend_step", "leaving out the tanh", "Without it the query adds the same to every key's score and drops out."
-)
+@wrong("leaving out the tanh", "Without it the query adds the same to every key's score and drops out.")
 def attend_without_tanh(states, keys, values, mask, W_q, w):
     return _attend(((states @ W_q)[:, :, None] + keys[:, None]) @ w, values, mask)
 
 
-@mistake(
-    "attend_step", "a dot product in place of the sum", "The score is additive: query plus key, then tanh, then w."
-)
+@wrong("a dot product in place of the sum", "The score is additive: query plus key, then tanh, then w.")
 def attend_dot(states, keys, values, mask, W_q, w):
     return _attend((states @ W_q * w) @ keys.transpose(1, 2), values, mask)
 
 
-@mistake("attend_step", "averaging the keys", "What comes back is an average of the values, weights @ values.")
+@wrong("averaging the keys", "What comes back is an average of the values, weights @ values.")
 def attend_averages_keys(states, keys, values, mask, W_q, w):
     _, weights = _attend(_scores(states, keys, W_q, w), values, mask)
     return weights @ keys, weights
 
 
-@mistake("attend_step", "returning the weights first", "The context comes first: `return context, weights`.")
+@wrong("returning the weights first", "The context comes first: `return context, weights`.")
 def attend_swapped(states, keys, values, mask, W_q, w):
     return _attend(_scores(states, keys, W_q, w), values, mask)[::-1]
 
@@ -386,8 +353,10 @@ def _costs(logits, target):
     return -torch.log_softmax(logits, dim=-1).gather(-1, target[..., None])[..., 0]
 
 
-@mistake(
-    "masked_cross_entropy",
+wrong = mistakes_of("masked_cross_entropy")
+
+
+@wrong(
     "a mean over all places, padding included,",
     "Keep the places with target != PAD, and only then take the mean. (cross_entropy left alone ignores -100, not 0.)",
 )
@@ -395,8 +364,7 @@ def loss_counts_padding(logits, target):
     return _costs(logits, target).mean()
 
 
-@mistake(
-    "masked_cross_entropy",
+@wrong(
     "padding set to 0 but still counted",
     "The sum is right, and the division is not: divide by the number of real words, not by B · T.",
 )
@@ -404,8 +372,7 @@ def loss_divides_by_all(logits, target):
     return torch.where(target != PAD, _costs(logits, target), 0.0).mean()
 
 
-@mistake(
-    "masked_cross_entropy",
+@wrong(
     "the mean of the sentences' means",
     "A word in a short sentence then counts more. Take one mean over all words of the batch.",
 )
@@ -414,8 +381,7 @@ def loss_by_sentence(logits, target):
     return ((_costs(logits, target) * real).sum(1) / real.sum(1)).mean()
 
 
-@mistake(
-    "masked_cross_entropy",
+@wrong(
     "the sum over the words, without a division,",
     "It grows with the size of the batch. Divide by the number of real words.",
 )
@@ -423,8 +389,7 @@ def loss_sum(logits, target):
     return _costs(logits, target)[target != PAD].sum()
 
 
-@mistake(
-    "masked_cross_entropy",
+@wrong(
     "the sum over the words, divided by the number of sentences",
     "Divide by the number of real words: else long sentences make a large loss.",
 )
@@ -432,8 +397,7 @@ def loss_per_sentence(logits, target):
     return _costs(logits, target)[target != PAD].sum() / len(target)
 
 
-@mistake(
-    "masked_cross_entropy",
+@wrong(
     "setting the logits at padding to 0",
     "A place with logits of 0 still has a loss, the logarithm of the number of words. Take the places out of the mean.",
 )
@@ -441,8 +405,7 @@ def loss_zero_logits(logits, target):
     return _costs(logits * (target != PAD)[..., None], target).mean()
 
 
-@mistake(
-    "masked_cross_entropy",
+@wrong(
     "computing in 32 bits whatever comes in",
     "Leave out .float() and dtype=torch.float32: the loss has the dtype of the logits.",
 )
@@ -450,17 +413,12 @@ def loss_to_float32(logits, target):
     return _costs(logits.float(), target)[target != PAD].mean()
 
 
-@mistake(
-    "masked_cross_entropy",
-    "leaving out <eos> as well",
-    "Only 0 is padding. A decoder that is never taught to write <eos> never stops.",
-)
+@wrong("leaving out <eos> as well", "Only 0 is padding. A decoder that is never taught to write <eos> never stops.")
 def loss_without_eos(logits, target):
     return _costs(logits, target)[(target != PAD) & (target != EOS)].mean()
 
 
-@mistake(
-    "masked_cross_entropy",
+@wrong(
     "a reshape of the logits where their axes have to be exchanged",
     "reshape(B, words, T) mixes the numbers up. Flatten instead: (B · T, words), or index with the real places.",
 )
@@ -469,8 +427,7 @@ def loss_reshapes(logits, target):
     return F.cross_entropy(logits.reshape(B, V, T), target, ignore_index=PAD)
 
 
-@mistake(
-    "masked_cross_entropy",
+@wrong(
     "a softmax over the places",
     "The probabilities of the words sum to 1 at each place: dim=-1, the last axis of (B, T, words).",
 )
@@ -479,18 +436,13 @@ def loss_wrong_axis(logits, target):
     return costs[target != PAD].mean()
 
 
-@mistake(
-    "masked_cross_entropy",
-    "softmax twice",
-    "cross_entropy wants the logits as they are; it applies softmax itself.",
-)
+@wrong("softmax twice", "cross_entropy wants the logits as they are; it applies softmax itself.")
 def loss_softmax_twice(logits, target):
     real = target != PAD
     return F.cross_entropy(torch.softmax(logits[real], dim=-1), target[real])
 
 
-@mistake(
-    "masked_cross_entropy",
+@wrong(
     "the logarithm of a softmax, with a small number added,",
     "It cannot see a loss above 20, just where the model is most wrong. Use log_softmax.",
 )
@@ -500,8 +452,7 @@ def loss_patched(logits, target):
     return -torch.log(probabilities + 1e-9).mean()
 
 
-@mistake(
-    "masked_cross_entropy",
+@wrong(
     "the logarithm of a softmax",
     "A very small probability is rounded to 0, and its logarithm is infinite. Use log_softmax (lesson 02).",
 )
@@ -511,26 +462,19 @@ def loss_log_of_softmax(logits, target):
     return -torch.log(probabilities).mean()
 
 
-@mistake(
-    "masked_cross_entropy",
-    "exponentials without a shift",
-    "e^500 overflows. torch.log_softmax subtracts the maximum first.",
-)
+@wrong("exponentials without a shift", "e^500 overflows. torch.log_softmax subtracts the maximum first.")
 def loss_overflows(logits, target):
     powers = torch.exp(logits)
     costs = torch.log(powers.sum(-1)) - logits.gather(-1, target[..., None])[..., 0]
     return costs[target != PAD].mean()
 
 
-@mistake(
-    "masked_cross_entropy", "the mean of ln p, without the minus,", "A loss falls when p rises: put a minus before it."
-)
+@wrong("the mean of ln p, without the minus,", "A loss falls when p rises: put a minus before it.")
 def loss_negative(logits, target):
     return -_costs(logits, target)[target != PAD].mean()
 
 
-@mistake(
-    "masked_cross_entropy",
+@wrong(
     "a tensor with one number in place of one without axes",
     "Take the mean over everything: .mean() without dim, no keepdim.",
 )
@@ -538,8 +482,7 @@ def loss_keeps_an_axis(logits, target):
     return _costs(logits, target)[target != PAD].mean(dim=0, keepdim=True)
 
 
-@mistake(
-    "masked_cross_entropy",
+@wrong(
     "writing zeros into the caller's logits",
     "An assignment into `logits` changes the tensor that was passed in. Keep the real places in a tensor of your own.",
 )
@@ -571,31 +514,27 @@ def _cut(rows):
     return [row[: row.index(EOS)] if EOS in row else row for row in rows]
 
 
-@mistake(
-    "greedy_decode",
-    "going on after EOS",
-    "What stands behind the first EOS of a sentence is thrown away: row[: row.index(EOS)].",
-)
+wrong = mistakes_of("greedy_decode")
+
+
+@wrong("going on after EOS", "What stands behind the first EOS of a sentence is thrown away: row[: row.index(EOS)].")
 def greedy_never_cuts(memory, state, limit):
     return _decode(memory, state, limit)
 
 
-@mistake("greedy_decode", "leaving EOS in the sentence", "Cut before EOS, not behind it.")
+@wrong("leaving EOS in the sentence", "Cut before EOS, not behind it.")
 def greedy_keeps_eos(memory, state, limit):
     return [row[: row.index(EOS) + 1] if EOS in row else row for row in _decode(memory, state, limit)]
 
 
-@mistake(
-    "greedy_decode",
-    "dropping EOS and keeping what comes after it",
-    "The sentence is over at its first EOS: cut there, do not filter.",
+@wrong(
+    "dropping EOS and keeping what comes after it", "The sentence is over at its first EOS: cut there, do not filter."
 )
 def greedy_filters(memory, state, limit):
     return [[w for w in row if w != EOS] for row in _decode(memory, state, limit)]
 
 
-@mistake(
-    "greedy_decode",
+@wrong(
     "starting every step from the same state",
     "What `step` returns goes into the next call: give its second result the name `state` as well.",
 )
@@ -603,17 +542,12 @@ def greedy_forgets_state(memory, state, limit):
     return _cut(_decode(memory, state, limit, carry=False))
 
 
-@mistake(
-    "greedy_decode",
-    "handing BOS to every step",
-    "Each step reads the words that were just chosen, not BOS again.",
-)
+@wrong("handing BOS to every step", "Each step reads the words that were just chosen, not BOS again.")
 def greedy_feeds_bos(memory, state, limit):
     return _cut(_decode(memory, state, limit, feed=False))
 
 
-@mistake(
-    "greedy_decode",
+@wrong(
     "stopping all sentences when the first one ends",
     "Sentences end at different times. Stop when all have ended, or at the limit.",
 )
@@ -623,28 +557,22 @@ def greedy_stops_early(memory, state, limit):
     return [row[: min(ends)] if ends else row for row in rows]
 
 
-@mistake("greedy_decode", "BOS in front of every sentence", "BOS starts the loop and is not part of the sentence.")
+@wrong("BOS in front of every sentence", "BOS starts the loop and is not part of the sentence.")
 def greedy_returns_bos(memory, state, limit):
     return [[BOS, *row] for row in _cut(_decode(memory, state, limit))]
 
 
-@mistake(
-    "greedy_decode", "one word less than the limit", "range(limit) makes `limit` rounds, and each writes one word."
-)
+@wrong("one word less than the limit", "range(limit) makes `limit` rounds, and each writes one word.")
 def greedy_limit_minus_one(memory, state, limit):
     return [row[: limit - 1] for row in _cut(_decode(memory, state, limit))]
 
 
-@mistake(
-    "greedy_decode",
-    "the least probable word",
-    "argmax, not argmin: log-probabilities are negative, and the largest is near 0.",
-)
+@wrong("the least probable word", "argmax, not argmin: log-probabilities are negative, and the largest is near 0.")
 def greedy_argmin(memory, state, limit):
     return _cut(_decode(memory, state, limit, pick=torch.argmin))
 
 
-@mistake("greedy_decode", "starting from padding", "The first word that the decoder reads is BOS.")
+@wrong("starting from padding", "The first word that the decoder reads is BOS.")
 def greedy_starts_from_pad(memory, state, limit):
     return _cut(_decode(memory, state, limit, first=PAD))
 
@@ -677,8 +605,10 @@ def _search(memory, state, beam, limit, order=lambda h: h[0], final=lambda h: h[
     return [w for w in words[1:] if w != EOS or change.get("keeps_eos")], score
 
 
-@mistake(
-    "beam_search",
+wrong = mistakes_of("beam_search")
+
+
+@wrong(
     "greedy decoding",
     "Each hypothesis has to be extended by several words, and several hypotheses have to survive a round.",
 )
@@ -686,8 +616,7 @@ def beam_greedy(memory, state, beam, limit):
     return _search(memory, state, 1, limit)
 
 
-@mistake(
-    "beam_search",
+@wrong(
     "one extension for each hypothesis",
     "A hypothesis may have two good continuations. Extend it by its `beam` best words, then keep the best of all.",
 )
@@ -709,8 +638,7 @@ def _first_words(memory, state, beam):
     return [(s, w, after) for s, w in zip(best.tolist(), place.tolist(), strict=True)]
 
 
-@mistake(
-    "beam_search",
+@wrong(
     "choosing the largest total, not the largest per word,",
     "Every further word makes a sentence less probable. At the end, divide each total by its number of words.",
 )
@@ -718,26 +646,17 @@ def beam_total_at_the_end(memory, state, beam, limit):
     return _search(memory, state, beam, limit, final=lambda h: h[0])
 
 
-@mistake(
-    "beam_search",
-    "returning the total",
-    "The score is the total divided by the number of words, EOS counted.",
-)
+@wrong("returning the total", "The score is the total divided by the number of words, EOS counted.")
 def beam_returns_total(memory, state, beam, limit):
     return _search(memory, state, beam, limit, returns_total=True)
 
 
-@mistake(
-    "beam_search",
-    "comparing per word in every round",
-    "In the rounds the totals decide. The division comes once, at the end.",
-)
+@wrong("comparing per word in every round", "In the rounds the totals decide. The division comes once, at the end.")
 def beam_normalises_in_rounds(memory, state, beam, limit):
     return _search(memory, state, beam, limit, order=lambda h: h[0] / (len(h[1]) - 1))
 
 
-@mistake(
-    "beam_search",
+@wrong(
     "one state for all hypotheses",
     "Every hypothesis goes on from its own state: keep it beside its words, and hand it to `step`.",
 )
@@ -745,8 +664,7 @@ def beam_one_state(memory, state, beam, limit):
     return _search(memory, state, beam, limit, one_state=True)
 
 
-@mistake(
-    "beam_search",
+@wrong(
     "extending finished hypotheses",
     "One that ends in EOS stays as it is, with its total, and takes part in the sorting.",
 )
@@ -754,8 +672,7 @@ def beam_extends_finished(memory, state, beam, limit):
     return _search(memory, state, beam, limit, extends_finished=True)
 
 
-@mistake(
-    "beam_search",
+@wrong(
     "extending finished hypotheses and cutting at the first EOS",
     "What comes after EOS has lowered the total. One that ends in EOS stays as it is, and takes part in the sorting.",
 )
@@ -764,15 +681,13 @@ def beam_extends_and_cuts(memory, state, beam, limit):
     return words[: [*words, EOS].index(EOS)], score
 
 
-@mistake("beam_search", "leaving EOS in the words", "EOS is counted in the division, but it is not a word to be shown.")
+@wrong("leaving EOS in the words", "EOS is counted in the division, but it is not a word to be shown.")
 def beam_keeps_eos(memory, state, beam, limit):
     return _search(memory, state, beam, limit, keeps_eos=True)
 
 
-@mistake(
-    "beam_search",
-    "dividing by the number of words without EOS",
-    "EOS was chosen, at the price of its own logarithm, so it counts.",
+@wrong(
+    "dividing by the number of words without EOS", "EOS was chosen, at the price of its own logarithm, so it counts."
 )
 def beam_does_not_count_eos(memory, state, beam, limit):
     def rate(h):
@@ -810,22 +725,22 @@ _COMPETE = (
 )
 
 
-@mistake("beam_search", _BESIDE, _COMPETE)
+@wrong(_BESIDE, _COMPETE)
 def beam_aside(memory, state, beam, limit):
     return _aside(memory, state, beam, limit)
 
 
-@mistake("beam_search", _BESIDE, _COMPETE)
+@wrong(_BESIDE, _COMPETE)
 def beam_aside_ended(memory, state, beam, limit):
     return _aside(memory, state, beam, limit, ended_only=True)
 
 
-@mistake("beam_search", _BESIDE, _COMPETE)
+@wrong(_BESIDE, _COMPETE)
 def beam_aside_refilled(memory, state, beam, limit):
     return _aside(memory, state, beam, limit, refill=True)
 
 
-@mistake("beam_search", _BESIDE, _COMPETE)
+@wrong(_BESIDE, _COMPETE)
 def beam_aside_refilled_ended(memory, state, beam, limit):
     return _aside(memory, state, beam, limit, refill=True, ended_only=True)
 
@@ -833,22 +748,22 @@ def beam_aside_refilled_ended(memory, state, beam, limit):
 _ENOUGH = "a list beside the beam, and an end once `beam` hypotheses have finished,"
 
 
-@mistake("beam_search", _ENOUGH, _COMPETE)
+@wrong(_ENOUGH, _COMPETE)
 def beam_aside_enough(memory, state, beam, limit):
     return _aside(memory, state, beam, limit, enough=True)
 
 
-@mistake("beam_search", _ENOUGH, _COMPETE)
+@wrong(_ENOUGH, _COMPETE)
 def beam_aside_enough_ended(memory, state, beam, limit):
     return _aside(memory, state, beam, limit, enough=True, ended_only=True)
 
 
-@mistake("beam_search", _ENOUGH, _COMPETE)
+@wrong(_ENOUGH, _COMPETE)
 def beam_aside_refilled_enough(memory, state, beam, limit):
     return _aside(memory, state, beam, limit, refill=True, enough=True)
 
 
-@mistake("beam_search", _ENOUGH, _COMPETE)
+@wrong(_ENOUGH, _COMPETE)
 def beam_aside_refilled_enough_ended(memory, state, beam, limit):
     return _aside(memory, state, beam, limit, refill=True, enough=True, ended_only=True)
 
@@ -857,18 +772,17 @@ _NARROW = "a beam that gets narrower with each finished hypothesis"
 _SAFE = "A finished one keeps its place only as long as its total is among the `beam` largest. Sort it with the others."
 
 
-@mistake("beam_search", _NARROW, _SAFE)
+@wrong(_NARROW, _SAFE)
 def beam_narrows(memory, state, beam, limit):
     return _aside(memory, state, beam, limit, narrow=True)
 
 
-@mistake("beam_search", _NARROW, _SAFE)
+@wrong(_NARROW, _SAFE)
 def beam_narrows_ended(memory, state, beam, limit):
     return _aside(memory, state, beam, limit, narrow=True, ended_only=True)
 
 
-@mistake(
-    "beam_search",
+@wrong(
     "stopping when the most probable hypothesis is finished",
     "It has the largest total, but one that goes on may have more per word. Go on for all rounds.",
 )
@@ -876,8 +790,7 @@ def beam_stops_at_the_best(memory, state, beam, limit):
     return _search(memory, state, beam, limit, best_finished=True)
 
 
-@mistake(
-    "beam_search",
+@wrong(
     "stopping at the first finished hypothesis",
     "Another one, unfinished still, may turn out better. Go on for all rounds.",
 )
@@ -885,8 +798,7 @@ def beam_stops_early(memory, state, beam, limit):
     return _search(memory, state, beam, limit, first_finished=True)
 
 
-@mistake(
-    "beam_search",
+@wrong(
     "adding probabilities",
     "Probabilities are multiplied, so their *logarithms* are added: use the scores as they come.",
 )
@@ -894,29 +806,19 @@ def beam_adds_probabilities(memory, state, beam, limit):
     return _search(memory, state, beam, limit, probabilities=True)
 
 
-@mistake(
-    "beam_search",
-    "ranking by the last word alone",
-    "A hypothesis is as probable as all its words together: total + s, not s.",
-)
+@wrong("ranking by the last word alone", "A hypothesis is as probable as all its words together: total + s, not s.")
 def beam_last_word(memory, state, beam, limit):
     return _search(memory, state, beam, limit, last_only=True)
 
 
-@mistake(
-    "beam_search",
-    "keeping the least probable ones",
-    "sorted puts the smallest first. The best totals are the largest: reverse=True.",
+@wrong(
+    "keeping the least probable ones", "sorted puts the smallest first. The best totals are the largest: reverse=True."
 )
 def beam_wrong_order(memory, state, beam, limit):
     return _search(memory, state, beam, limit, order=lambda h: -h[0])
 
 
-@mistake(
-    "beam_search",
-    "counting BOS as a word",
-    "BOS was given, not chosen: divide by len(words) - 1 if BOS stands in the list.",
-)
+@wrong("counting BOS as a word", "BOS was given, not chosen: divide by len(words) - 1 if BOS stands in the list.")
 def beam_counts_bos(memory, state, beam, limit):
     hypotheses = _search(memory, state, beam, limit, final=lambda h: h[0] / len(h[1]), returns_total=True)
     words, total = hypotheses
@@ -932,8 +834,10 @@ def _counts(found, gold):
     return both, sum(map(len, found)), sum(map(len, gold))
 
 
-@mistake(
-    "alignment_error_rate",
+wrong = mistakes_of("alignment_error_rate")
+
+
+@wrong(
     "1 minus the share of found links that are gold",
     "Links that are missing then cost nothing. Divide by the links of both sides together.",
 )
@@ -942,8 +846,7 @@ def aer_precision(found, gold):
     return 1 - both / max(mine, 1)
 
 
-@mistake(
-    "alignment_error_rate",
+@wrong(
     "1 minus the share of gold links that are found",
     "Linking everything with everything would then be perfect. Divide by the links of both sides together.",
 )
@@ -952,8 +855,7 @@ def aer_recall(found, gold):
     return 1 - both / theirs
 
 
-@mistake(
-    "alignment_error_rate",
+@wrong(
     "leaving out the factor 2",
     "A link on both sides is counted twice below the line, once in each list; so it counts twice above it.",
 )
@@ -962,8 +864,7 @@ def aer_without_two(found, gold):
     return 1 - both / (mine + theirs)
 
 
-@mistake(
-    "alignment_error_rate",
+@wrong(
     "dividing by the union of the links",
     "That is another measure (Jaccard's). Here the sizes of both lists are added, common links counted twice.",
 )
@@ -972,8 +873,7 @@ def aer_union(found, gold):
     return 1 - both / (mine + theirs - both)
 
 
-@mistake(
-    "alignment_error_rate",
+@wrong(
     "the mean of the sentences' error rates",
     "A link in a short sentence then counts more. Add the counts up first, and divide once.",
 )
@@ -982,8 +882,7 @@ def aer_by_sentence(found, gold):
     return sum(rates) / len(rates)
 
 
-@mistake(
-    "alignment_error_rate",
+@wrong(
     "all sentences thrown together",
     "The link (0, 0) of one sentence is not the link (0, 0) of another. Compare sentence by sentence.",
 )
@@ -992,14 +891,13 @@ def aer_pooled(found, gold):
     return 1 - 2 * len(mine & theirs) / (len(mine) + len(theirs))
 
 
-@mistake("alignment_error_rate", "the part that agrees, not the error", "It is 1 *minus* that part: 0 is perfect.")
+@wrong("the part that agrees, not the error", "It is 1 *minus* that part: 0 is perfect.")
 def aer_agreement(found, gold):
     both, mine, theirs = _counts(found, gold)
     return 2 * both / (mine + theirs)
 
 
-@mistake(
-    "alignment_error_rate",
+@wrong(
     "links without a direction",
     "(1, 0) joins the second source word to the first target word; (0, 1) is another link. Compare them as they are.",
 )
@@ -1011,11 +909,7 @@ def aer_undirected(found, gold):
     return 1 - 2 * both / sum(len(a) + len(g) for a, g in zip(found, gold, strict=True))
 
 
-@mistake(
-    "alignment_error_rate",
-    "comparing links by their place in the list",
-    "The order of the links in a list means nothing. Use sets.",
-)
+@wrong("comparing links by their place in the list", "The order of the links in a list means nothing. Use sets.")
 def aer_by_place(found, gold):
     both = sum(x == y for a, g in zip(found, gold, strict=True) for x, y in zip(a, g, strict=False))
     return 1 - 2 * both / sum(len(a) + len(g) for a, g in zip(found, gold, strict=True))
@@ -1062,8 +956,10 @@ def _train(batches, rates, **change):
     return losses, model.state_dict()
 
 
-@mistake(
-    "train",
+wrong = mistakes_of("train")
+
+
+@wrong(
     "gradients that are never cleared",
     "backward() adds to the gradients that are there. Call optimizer.zero_grad() before it.",
 )
@@ -1071,8 +967,7 @@ def train_keeps_gradients(name, batches, rates):
     return _train(batches, rates, keeps_gradients=True)
 
 
-@mistake(
-    "train",
+@wrong(
     "clearing the gradients before the step, or making no step,",
     "The order is zero_grad, backward, clip, step. Between backward and step the gradients must stay.",
 )
@@ -1080,8 +975,7 @@ def train_clears_late(name, batches, rates):
     return _train(batches, rates, clears_late=True)
 
 
-@mistake(
-    "train",
+@wrong(
     "gradients that are not clipped in time",
     "Clipping belongs between `backward` and `step`: before, there are no gradients, and after, it is too late.",
 )
@@ -1089,8 +983,7 @@ def train_without_clipping(name, batches, rates):
     return _train(batches, rates, no_clipping=True)
 
 
-@mistake(
-    "train",
+@wrong(
     "clipping each number by itself",
     "clip_grad_value_ changes the direction of the gradient. clip_grad_norm_ scales all of it down.",
 )
@@ -1098,17 +991,12 @@ def train_clips_numbers(name, batches, rates):
     return _train(batches, rates, clips_numbers=True)
 
 
-@mistake(
-    "train",
-    "the first rate for every update",
-    'Set optimizer.param_groups[0]["lr"] = rate in each round, before the step.',
-)
+@wrong("the first rate for every update", 'Set optimizer.param_groups[0]["lr"] = rate in each round, before the step.')
 def train_one_rate(name, batches, rates):
     return _train(batches, rates, one_rate=True)
 
 
-@mistake(
-    "train",
+@wrong(
     "a rate that is never set",
     "Adam then uses its own, 0.001, all the time. Write the rate of this round into the optimiser before its step.",
 )
@@ -1116,8 +1004,7 @@ def train_never_sets_the_rate(name, batches, rates):
     return _train(batches, rates, lr=0.001, one_rate=True)
 
 
-@mistake(
-    "train",
+@wrong(
     "a rate that is set after the step",
     "Each update then uses the rate of the one before, and the first uses Adam's own, 0.001. Set it before the step.",
 )
@@ -1125,27 +1012,24 @@ def train_sets_the_rate_late(name, batches, rates):
     return _train(batches, rates, lr=0.001, late_rate=True)
 
 
-@mistake("train", "losses that are still tensors", says="losses holds tensors")
+@wrong("losses that are still tensors", says="losses holds tensors")
 def train_keeps_tensors(name, batches, rates):
     return _train(batches, rates, keeps_tensors=True)
 
 
-@mistake(
-    "train",
-    "a new optimiser in every round",
-    "Adam remembers the gradients of earlier batches. Make it once, before the loop.",
+@wrong(
+    "a new optimiser in every round", "Adam remembers the gradients of earlier batches. Make it once, before the loop."
 )
 def train_new_optimizer(name, batches, rates):
     return _train(batches, rates, new_optimizer=True)
 
 
-@mistake("train", "plain gradient descent", "Use torch.optim.Adam: it has a step size of its own for every parameter.")
+@wrong("plain gradient descent", "Use torch.optim.Adam: it has a step size of its own for every parameter.")
 def train_sgd(name, batches, rates):
     return _train(batches, rates, sgd=True)
 
 
-@mistake(
-    "train",
+@wrong(
     "a decoder that reads target_out",
     "It would read the very word it should say. With teacher forcing it reads target_in.",
 )
@@ -1153,8 +1037,7 @@ def train_reads_target_out(name, batches, rates):
     return _train(batches, rates, reads_target_out=True)
 
 
-@mistake(
-    "train",
+@wrong(
     "a loss against target_in",
     "The word to be said is that of target_out; target_in is what the decoder has read already.",
 )
@@ -1162,7 +1045,7 @@ def train_says_target_in(name, batches, rates):
     return _train(batches, rates, says_target_in=True)
 
 
-@mistake("train", "returning the model itself", says="learned is no dictionary of parameters")
+@wrong("returning the model itself", says="learned is no dictionary of parameters")
 def train_returns_the_model(name, batches, rates):
     losses, learned = _train(batches, rates)
     model = _Toy()
@@ -1170,7 +1053,7 @@ def train_returns_the_model(name, batches, rates):
     return losses, model
 
 
-@mistake("train", "returning the losses alone", says="it should return 2 things: losses and learned")
+@wrong("returning the losses alone", says="it should return 2 things: losses and learned")
 def train_losses_only(name, batches, rates):
     return _train(batches, rates)[0]
 
@@ -1182,56 +1065,51 @@ def _trusted(logits, target):
     return F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=PAD)
 
 
-@mistake(
-    "test_masked_cross_entropy", "a test that accepts everything", says="it lets 3 of 3 wrong implementations through"
-)
+wrong = mistakes_of("test_masked_cross_entropy")
+
+
+@wrong("a test that accepts everything", says="it lets 3 of 3 wrong implementations through")
 def test_accepts_everything(implementation):
     implementation(torch.zeros(1, 2, 3), torch.tensor([[1, 2]]))
 
 
-@mistake("test_masked_cross_entropy", "a test without padding", says="nothing was raised for: counts_padding")
+@wrong("a test without padding", says="nothing was raised for: counts_padding")
 def test_without_padding(implementation):
     logits, target = torch.randn(2, 3, 4), torch.tensor([[1, 2, 3], [3, 2, 1]])
     torch.testing.assert_close(implementation(logits, target), _trusted(logits, target))
 
 
-@mistake("test_masked_cross_entropy", "a test of equally long sentences", says="nothing was raised for: by_sentence")
+@wrong("a test of equally long sentences", says="nothing was raised for: by_sentence")
 def test_equally_long(implementation):
     logits, target = 500 * torch.randn(2, 3, 4), torch.tensor([[1, 2, 0], [3, 2, 0]])
     torch.testing.assert_close(implementation(logits, target), _trusted(logits, target))
 
 
-@mistake("test_masked_cross_entropy", "a test of small logits", says="nothing was raised for: overflows")
+@wrong("a test of small logits", says="nothing was raised for: overflows")
 def test_small_logits(implementation):
     logits, target = torch.randn(2, 3, 4), torch.tensor([[1, 2, 3], [3, 0, 0]])
     torch.testing.assert_close(implementation(logits, target), _trusted(logits, target))
 
 
-@mistake("test_masked_cross_entropy", "a test of one sentence", says="nothing was raised for: by_sentence")
+@wrong("a test of one sentence", says="nothing was raised for: by_sentence")
 def test_one_sentence(implementation):
     logits, target = 500 * torch.randn(1, 3, 4), torch.tensor([[1, 2, 0]])
     torch.testing.assert_close(implementation(logits, target), _trusted(logits, target))
 
 
-@mistake(
-    "test_masked_cross_entropy", "a test of exact equality", says="it rejects a right implementation: word_by_word"
-)
+@wrong("a test of exact equality", says="it rejects a right implementation: word_by_word")
 def test_exact(implementation):
     logits = torch.sin(torch.arange(1200.0)).reshape(4, 30, 10)
     target = torch.arange(120).reshape(4, 30) % 10
     assert implementation(logits, target).item() == _trusted(logits.double(), target).item()
 
 
-@mistake("test_masked_cross_entropy", "a test that asks for a Python number", says="it rejects a right implementation")
+@wrong("a test that asks for a Python number", says="it rejects a right implementation")
 def test_wants_a_number(implementation):
     assert isinstance(implementation(torch.zeros(1, 2, 3), torch.tensor([[1, 0]])), float)
 
 
-@mistake(
-    "test_masked_cross_entropy",
-    "a test that swallows its own verdict",
-    says="it lets 3 of 3 wrong implementations through",
-)
+@wrong("a test that swallows its own verdict", says="it lets 3 of 3 wrong implementations through")
 def test_swallows(implementation):
     logits, target = 500 * torch.randn(2, 3, 4), torch.tensor([[1, 2, 3], [3, 0, 0]])
     try:
@@ -1242,53 +1120,55 @@ def test_swallows(implementation):
 
 # 8.10 counterexample ------------------------------------------------------------------------------------------------
 
+wrong = mistakes_of("counterexample")
 
-@mistake("counterexample", "a sentence of one word", says="both implementations give the same")
+
+@wrong("a sentence of one word", says="both implementations give the same")
 def counterexample_one_word():
     return torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), torch.tensor([1])
 
 
-@mistake("counterexample", "backward states that are all equal", says="both implementations give the same")
+@wrong("backward states that are all equal", says="both implementations give the same")
 def counterexample_equal_states():
     return torch.tensor([[[1.0, 2.0], [3.0, 2.0]]]), torch.tensor([2])
 
 
-@mistake("counterexample", "states of zero", says="both implementations give the same")
+@wrong("states of zero", says="both implementations give the same")
 def counterexample_zeros():
     return torch.zeros(2, 3, 4), torch.tensor([3, 2])
 
 
-@mistake("counterexample", "padding alone", says="both implementations give the same")
+@wrong("padding alone", says="both implementations give the same")
 def counterexample_only_padding():
     return torch.arange(12.0).reshape(2, 3, 2), torch.tensor([1, 1])
 
 
-@mistake("counterexample", "a length beyond the sentence", says="cannot take these inputs")
+@wrong("a length beyond the sentence", says="cannot take these inputs")
 def counterexample_too_long():
     return torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), torch.tensor([3])
 
 
-@mistake("counterexample", "a length of 0", says="cannot take these inputs")
+@wrong("a length of 0", says="cannot take these inputs")
 def counterexample_empty():
     return torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), torch.tensor([0])
 
 
-@mistake("counterexample", "states that cannot be cut in two halves", says="cannot take these inputs")
+@wrong("states that cannot be cut in two halves", says="cannot take these inputs")
 def counterexample_odd():
     return torch.tensor([[[1.0], [3.0]]]), torch.tensor([2])
 
 
-@mistake("counterexample", "a list of lengths", says="the second is a list")
+@wrong("a list of lengths", says="the second is a list")
 def counterexample_list():
     return torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), [2]
 
 
-@mistake("counterexample", "states without a batch axis", says="the first tensor should have the axes")
+@wrong("states without a batch axis", says="the first tensor should have the axes")
 def counterexample_no_batch():
     return torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([2])
 
 
-@mistake("counterexample", "states that are not finite", says="has no finite result on these inputs")
+@wrong("states that are not finite", says="has no finite result on these inputs")
 def counterexample_infinite():
     return torch.tensor([[[1.0, torch.inf], [3.0, 4.0]]]), torch.tensor([2])
 
@@ -1301,26 +1181,20 @@ def _halves(states):
     return states[..., :half], states[..., half:], torch.arange(len(states))
 
 
-@mistake(
-    "repaired_summary",
-    "both halves at the last word",
-    "That is the bug itself. The backward reader ends at the first word.",
-)
+wrong = mistakes_of("repaired_summary")
+
+
+@wrong("both halves at the last word", "That is the bug itself. The backward reader ends at the first word.")
 def repaired_unchanged(states, lengths):
     return states[torch.arange(len(states)), lengths - 1]
 
 
-@mistake(
-    "repaired_summary",
-    "both halves at the first word",
-    "Now the forward half is wrong: that reader ends at the sentence's last word.",
-)
+@wrong("both halves at the first word", "Now the forward half is wrong: that reader ends at the sentence's last word.")
 def repaired_first_word(states, lengths):
     return states[:, 0]
 
 
-@mistake(
-    "repaired_summary",
+@wrong(
     "the last column in place of the last word",
     "Behind a short sentence stands padding. The forward reader ends at lengths - 1.",
 )
@@ -1329,8 +1203,7 @@ def repaired_last_column(states, lengths):
     return torch.cat([forward[:, -1], backward[:, 0]], dim=-1)
 
 
-@mistake(
-    "repaired_summary",
+@wrong(
     "the halves exchanged",
     "The first H numbers belong to the forward reader, who ends at the last word; the rest to the backward one.",
 )
@@ -1339,18 +1212,13 @@ def repaired_exchanged(states, lengths):
     return torch.cat([forward[:, 0], backward[rows, lengths - 1]], dim=-1)
 
 
-@mistake(
-    "repaired_summary",
-    "the word behind the last one",
-    "Words are counted from 0: the last of n words stands at n - 1.",
-)
+@wrong("the word behind the last one", "Words are counted from 0: the last of n words stands at n - 1.")
 def repaired_off_by_one(states, lengths):
     forward, backward, rows = _halves(states)
     return torch.cat([forward[rows, lengths.clamp(max=states.shape[1] - 1)], backward[:, 0]], dim=-1)
 
 
-@mistake(
-    "repaired_summary",
+@wrong(
     "the length of the first sentence for all",
     "Each sentence has a length of its own: index with `rows` and `lengths - 1` together.",
 )
@@ -1359,18 +1227,13 @@ def repaired_one_length(states, lengths):
     return torch.cat([forward[:, int(lengths[0]) - 1], backward[:, 0]], dim=-1)
 
 
-@mistake(
-    "repaired_summary",
-    "the backward half in front",
-    "The order stays as it was: forward half first.",
-)
+@wrong("the backward half in front", "The order stays as it was: forward half first.")
 def repaired_order(states, lengths):
     forward, backward, rows = _halves(states)
     return torch.cat([backward[:, 0], forward[rows, lengths - 1]], dim=-1)
 
 
-@mistake(
-    "repaired_summary",
+@wrong(
     "a slice where two indices belong together",
     "states[:, lengths - 1] takes every length from every sentence. states[rows, lengths - 1] pairs them.",
 )
@@ -1379,8 +1242,7 @@ def repaired_all_pairs(states, lengths):
     return torch.cat([forward[:, lengths - 1][:, 0], backward[:, lengths - 1][:, 0]], dim=-1)
 
 
-@mistake(
-    "repaired_summary",
+@wrong(
     "the mean over all words",
     "A summary by the readers' ends was asked for. (A mean over a padded sentence would count the padding, too.)",
 )
