@@ -89,7 +89,7 @@ def mistakes_of(exercise: str) -> Callable[..., Callable[[Callable], Callable]]:
 
 
 def alternatives_of(exercise: str) -> Callable[[Callable], Callable]:
-    """The decorator for other right implementations of ``exercise``, as in ``right = alternatives_of("dot_scores")``."""
+    """The decorator for other right ones, as in ``right = alternatives_of("dot_scores")``."""
 
     def right(implementation: Callable) -> Callable:
         implementation.known_alternative = Known(exercise, implementation)
