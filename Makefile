@@ -64,25 +64,39 @@ clean: ## remove .venv and what tools leave behind; never a lesson, never anybod
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The first of these that is new enough and can make a virtual environment is used, unless PYTHON names one.
+PYTHONS := $(if $(PYTHON),"$(PYTHON)",python3 python3.14 python3.13 python3.12 python3.11 python)
+# On Linux PyTorch's default build brings CUDA. An index that has the CPU build, if one is named, is asked for torch alone.
+TORCH_INDEX ?=
+TORCH := $(shell sed -n 's/^\(torch==[^ ]*\).*/\1/p' requirements.txt)
+PIP := $(BIN)/python -m pip install --quiet
+
 $(READY): requirements.txt pyproject.toml
-	@found=; tried=; \
-	for each in $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11 python); do \
-		version=$$("$$each" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue; \
-		tried="$$tried $$each is $$version;"; \
-		if "$$each" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null; then found="$$each"; break; fi; \
+	@made=; tried=; venvless=; \
+	for each in $(PYTHONS); do \
+		version=$$("$$each" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null) || continue; \
+		if ! "$$each" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null; then \
+			tried="$$tried $$each is $$version;"; continue; fi; \
+		rm -f $(READY); \
+		if "$$each" -m venv $(VENV) >/dev/null 2>&1; then made="$$each (Python $$version)"; break; fi; \
+		tried="$$tried $$each ($$version) cannot make a virtual environment;"; venvless=yes; \
 	done; \
-	if [ -z "$$found" ]; then \
+	if [ -z "$$made" ]; then \
 		if [ -n "$(PYTHON)" ] && [ -z "$$tried" ]; then echo "PYTHON=$(PYTHON) does not run: there is no such program, or it is not Python."; \
 		elif [ -z "$$tried" ]; then echo "The course needs Python 3.11 to 3.14, and no Python was found on this machine."; \
 		else echo "The course needs Python 3.11 to 3.14. Found:$$tried none of them will do."; fi; \
-		echo "Install one from python.org or with your system's package manager, or name one you have: make lab PYTHON=/path/to/python3.12"; \
+		if [ -n "$$venvless" ]; then echo "On Debian or Ubuntu, what is missing comes with: sudo apt install python3-venv. Then run make again."; \
+		else echo "Install one from python.org or with your system's package manager, or name one you have: make lab PYTHON=/path/to/python3.12"; fi; \
 		exit 1; \
 	fi; \
-	echo "Setting up $(VENV) with $$("$$found" --version). This takes a few minutes, once."; \
-	rm -f $(READY); \
-	"$$found" -m venv $(VENV) || { echo "This Python cannot make a virtual environment. On Debian or Ubuntu: sudo apt install python3-venv. Then run make again."; rm -rf $(VENV); exit 1; }; \
-	{ $(BIN)/python -m pip install --quiet -r requirements.txt && \
-	  $(BIN)/python -m pip install --quiet --no-deps --editable . ; } \
+	echo "Setting up $(VENV) with $$made. This takes a few minutes, once."; \
+	if [ -n "$(TORCH_INDEX)" ]; then \
+		$(PIP) --no-deps --index-url "$(TORCH_INDEX)" $(TORCH) \
+			|| { echo "$(TORCH) is not to be had from TORCH_INDEX=$(TORCH_INDEX); pip's words are above. Without TORCH_INDEX the default build is taken."; exit 1; }; \
+	elif [ "$$(uname -s)" = Linux ] && [ ! -e /proc/driver/nvidia ] && ! $(BIN)/python -c 'import torch' 2>/dev/null; then \
+		echo "No NVIDIA GPU was found here, and PyTorch's default build for Linux may bring several gigabytes for one."; \
+		echo "Its CPU build is much smaller: stop this with Ctrl-C and run make with TORCH_INDEX=..., see README, Small downloads."; \
+	fi; \
+	{ $(PIP) -r requirements.txt && $(PIP) --no-deps --editable . ; } \
 		|| { echo "Installing the packages failed; pip's words are above. Is the network there? Run make again: it goes on where it stopped."; exit 1; }; \
 	$(BIN)/jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements >/dev/null 2>&1; \
 	$(BIN)/attention-course kernels && touch $(READY)

@@ -3,13 +3,29 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
 TARGETS = ("lab", "test", "test-gpu", "build", "release", "lint", "format", "clean")
-TOOLS = ("sh", "awk", "rm", "touch", "echo", "printf", "mkdir", "find", "dirname", "make")
+TOOLS = (
+    "sh",
+    "awk",
+    "rm",
+    "sed",
+    "touch",
+    "echo",
+    "printf",
+    "mkdir",
+    "find",
+    "dirname",
+    "uname",
+    "chmod",
+    "cat",
+    "make",
+)
 
 
 @pytest.fixture
@@ -26,14 +42,17 @@ def machine(tmp_path):
             (tools / name).symlink_to(where)
 
     class Machine:
-        def python(self, name: str, version: str) -> None:
-            major, minor = version.split(".")
+        folder = tmp_path
+
+        def python(self, name: str, version: str, venv: str = "exit 1") -> None:
+            """``venv`` is what it does, in shell, when it is asked for a virtual environment."""
+            major, minor, *_ = version.split(".")
             script = tools / name
-            # It answers the two questions that the Makefile asks, and cannot make an environment.
+            # It answers the two questions that the Makefile asks, and makes an environment if it can.
             script.write_text(
                 "#!/bin/sh\n"
                 f'case "$*" in *"%d.%d"*) echo {version};; *sys.exit*) [ {major} -eq 3 ] && [ {minor} -ge 11 ] && '
-                f"[ {minor} -le 14 ];; *--version*) echo Python {version};; *) exit 1;; esac\n"
+                f"[ {minor} -le 14 ];; *venv*) {venv};; *) exit 1;; esac\n"
             )
             script.chmod(0o755)
 
@@ -63,20 +82,61 @@ def test_no_python_is_a_sentence(machine):
 
 
 def test_an_old_python_is_a_sentence(machine):
-    machine.python("python3", "3.9")
+    machine.python("python3", "3.9.2")
     run = machine.make("lab")
     assert run.returncode != 0
-    assert "python3 is 3.9" in run.stdout
+    assert "python3 is 3.9.2" in run.stdout
     assert "make lab PYTHON=" in run.stdout
     assert "Traceback" not in run.stdout + run.stderr
 
 
-def test_a_newer_python_beside_an_old_one_is_found(machine):
-    machine.python("python3", "3.9")
-    machine.python("python3.12", "3.12")
+# An environment whose Python writes down what pip is asked for; importing torch fails, as before any set-up.
+RECORDS = (
+    'mkdir -p .venv/bin; printf \'#!/bin/sh\\necho "$*" >> pip.log; [ "$1" != -c ]\\n\' > .venv/bin/python; '
+    "chmod +x .venv/bin/python"
+)
+
+
+def test_a_newer_python_beside_an_old_one_is_found_and_named(machine):
+    machine.python("python3", "3.9.2")
+    machine.python("python3.12", "3.12.1", RECORDS)
     run = machine.make("lab")
-    assert "with Python 3.12" in run.stdout
-    assert "cannot make a virtual environment" in run.stdout, "this stand-in cannot, and make says so in words"
+    assert "Setting up .venv with python3.12 (Python 3.12.1)" in run.stdout
+
+
+def test_a_python_that_cannot_make_an_environment_is_passed_over(machine):
+    machine.python("python3", "3.11.2")
+    machine.python("python3.12", "3.12.1", RECORDS)
+    assert "Setting up .venv with python3.12 (Python 3.12.1)" in machine.make("lab").stdout
+
+
+def test_no_python_that_can_make_an_environment_is_a_sentence(machine):
+    machine.python("python3", "3.11.2")
+    run = machine.make("lab")
+    assert run.returncode != 0
+    assert "python3 (3.11.2) cannot make a virtual environment" in run.stdout
+    assert "sudo apt install python3-venv" in run.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere PyTorch's default build is the CPU build")
+def test_without_a_gpu_the_size_of_pytorch_is_said_before_it_is_downloaded(machine):
+    if Path("/proc/driver/nvidia").exists():
+        pytest.skip("there is an NVIDIA GPU here")
+    machine.python("python3", "3.11.2", RECORDS)
+    said = machine.make("setup").stdout
+    assert "No NVIDIA GPU was found here" in said
+    assert "TORCH_INDEX" in said
+
+
+def test_an_index_for_pytorch_is_asked_for_pytorch_alone(machine):
+    machine.python("python3", "3.11.2", RECORDS)
+    said = machine.make("setup", "TORCH_INDEX=https://packages.example/cpu").stdout
+    assert "No NVIDIA GPU" not in said
+    asked = (machine.folder / "pip.log").read_text().splitlines()
+    with_index = [line for line in asked if "--index-url https://packages.example/cpu" in line]
+    assert len(with_index) == 1
+    assert with_index[0].split()[-1].startswith("torch==")
+    assert any("-r requirements.txt" in line for line in asked)
 
 
 def test_a_python_that_does_not_exist_is_a_sentence(machine):

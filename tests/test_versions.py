@@ -24,7 +24,7 @@ COLAB = {
     for line in (ROOT / ".github" / "colab-constraints.txt").read_text().splitlines()
     if "==" in line
 }
-COLAB_PYTHON = ("3.12", "3.13")
+COLAB_NUMPY = {"3.13": "2.1.3", "3.12": "2.0.2"}  # its Pythons, each with its numpy
 
 
 def version(name: str) -> str:
@@ -46,13 +46,16 @@ def test_every_pin_is_exact():
 
 def test_what_colab_has_is_in_the_range():
     wanted = {r.name.lower(): r.specifier for r in STUDENT}
-    assert set(wanted) - set(COLAB) == {"sacrebleu"}, (
+    assert set(wanted) - set(COLAB) == {"sacrebleu", "numpy"}, (
         "a student's package pulls nothing that Colab lacks, but sacrebleu"
     )
     for name in set(wanted) & set(COLAB):
         assert wanted[name].contains(COLAB[name]), name
-    for python in COLAB_PYTHON:
+    workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    for python, numpy in COLAB_NUMPY.items():
         assert SpecifierSet(PROJECT["requires-python"]).contains(python)
+        assert wanted["numpy"].contains(numpy)
+        assert f'{{ python: "{python}", numpy: "{numpy}" }}' in workflow
 
 
 def test_conda_installs_the_same_pins():
