@@ -1,7 +1,7 @@
 """The student's side where Colab runs it. CI calls this with Colab's versions installed.
 
 ``run [LESSON ...]`` executes each student notebook with the solutions typed in, every cell of the lesson, and compares
-what it prints with what the solution notebook has stored. ``added BEFORE AFTER`` compares two outputs of ``pip freeze``.
+what it prints with what the solution notebook has stored. ``added BEFORE AFTER`` compares two lists of ``pip freeze``.
 """
 
 import os
@@ -49,8 +49,8 @@ def run(names: list[str]) -> int:
     for name in names:
         student, solution = solved(name)
         began = time.perf_counter()
-        client = NotebookClient(student, kernel_name="python3", timeout=PATIENCE, allow_errors=True, coalesce_streams=True)
-        client.execute()
+        settings = {"kernel_name": "python3", "timeout": PATIENCE, "allow_errors": True, "coalesce_streams": True}
+        NotebookClient(student, **settings).execute()
         stored = {c.id: c for c in solution.cells}
         compared = 0
         for cell in student.cells:
