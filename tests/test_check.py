@@ -6,13 +6,16 @@ import io
 import numpy as np
 import pytest
 import torch
-from conftest import message, namespace
-from hypothesis import given
+from conftest import LESSONS, message, namespace
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes
 from torch import nn
 
 from attention_course import check
+from attention_course.cells import run_cell
 from attention_course.check import answers, limit, messages, observe, values
+from attention_course.check.ladder import Climb
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +52,39 @@ def _raises(q, k):
     return q @ k  # the inner axes do not meet
 
 
+def _product(q, k):
+    return q @ k
+
+
+def _cut(q, k):
+    return _dot(q, k).detach()
+
+
+def _constant(q, k):
+    return torch.zeros(q.shape[0], q.shape[1], k.shape[1])
+
+
+def _overwritten(q, k):
+    weights = torch.exp(_dot(q, k))
+    weights /= weights.sum(-1, keepdim=True)
+    return weights
+
+
+def _backward(q, k):
+    scores = _dot(q, k)
+    scores.sum().backward()
+    return scores
+
+
+def _places(q, k):
+    return _dot(q, k).argsort(-1)
+
+
+def _made(q, k):
+    scores = torch.zeros(q.shape[0], q.shape[1], k.shape[1], dtype=torch.float64)
+    return scores + _dot(q, k)
+
+
 BAD = {
     "the wrong shape": (
         lambda q, k: _dot(k, q),
@@ -73,7 +109,23 @@ BAD = {
     "an input changed in place": (_in_place, ["it changed its own input q", "as x = x - 1 does"]),
     "NaN": (_nan, ["scores has NaN values"]),
     "a number in place of a function": (3, ["this should be a function", "dot_scores is an int"]),
-    "a cut graph": (lambda q, k: _dot(q, k).detach(), ["no gradient arrives at q and k", ".detach()"]),
+    "a cut graph": (_cut, ["no gradient arrives at q and k", "Your code has .detach()"]),
+    "a graph that never was": (_constant, ["no gradient arrives at q and k", "no step that PyTorch can differentiate"]),
+    "a tensor that backward needs and that is overwritten": (
+        _overwritten,
+        [
+            "PyTorch cannot compute its gradient",
+            "modified by an inplace operation",
+            "exp(_dot(q, k))",
+            "written over later",
+        ],
+    ),
+    "a backward pass of one's own": (
+        _backward,
+        ["cannot compute its gradient", "backward through the graph a second time"],
+    ),
+    "places for values": (_places, ["these are whole numbers", "amax and .values"]),
+    "a dtype of one's own": (_made, ["the dtype should follow the input", "What zeros makes has PyTorch's own dtype"]),
     "a gradient cut for one input": (lambda q, k: _dot(q, k.detach()), ["no gradient arrives at k"]),
     "numbers that are off": (lambda q, k: _dot(q, k) + 1, ["not the right numbers yet", "Work it out by hand for q ="]),
 }
@@ -228,14 +280,14 @@ _trees = st.recursive(
 
 @given(_trees)
 def test_what_is_packed_comes_back(tree):
-    arrays = {}
+    arrays = values.Arrays()
     assert values.unpack(values.pack(tree, arrays), arrays) == tree
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64, torch.int64, torch.bool])
 def test_tensors_come_back_with_their_dtype(dtype):
     tensor = torch.tensor([[0, 1], [1, 0]]).to(dtype)
-    arrays = {}
+    arrays = values.Arrays()
     back = values.unpack(values.pack([tensor, (tensor.numpy(), 3)], arrays), arrays)
     assert back[0].dtype == dtype
     assert torch.equal(back[0], tensor)
@@ -246,7 +298,7 @@ def test_tensors_come_back_with_their_dtype(dtype):
 
 def test_objects_are_not_packed():
     with pytest.raises(TypeError):
-        values.pack(object(), {})
+        values.pack(object(), values.Arrays())
 
 
 def test_the_line_that_is_shown_is_the_learners_own():
@@ -270,6 +322,101 @@ def test_an_answer_is_sent_to_the_open_exercise_that_it_uses():
 
     text = message(lambda: check.exercise("scaled_dot_scores", scaled))
     assert "It uses dot_scores, whose own check (exercise 1.2) has not passed in this session" in text
+
+
+def test_an_error_in_an_earlier_exercise_is_blamed_on_it():
+    names = {}
+    run_cell("dot_scores", "def dot_scores(q, k):\n    return q @ k", names)
+    run_cell(
+        "scaled_dot_scores", "def scaled_dot_scores(q, k):\n    return dot_scores(q, k) / q.shape[-1] ** 0.5", names
+    )
+    text = message(lambda: check.exercise("scaled_dot_scores", names["scaled_dot_scores"]))
+    assert "dot_scores, exercise 1.2, which it uses, raised RuntimeError" in text
+    assert "line 2 of the cell of dot_scores, exercise 1.2: return q @ k" in text
+    assert "Look at dot_scores first" in text
+
+
+def test_an_exercise_that_is_not_written_is_named_by_the_one_that_uses_it():
+    names = {}
+    run_cell("dot_scores", "def dot_scores(q, k):\n    raise NotImplementedError", names)
+    run_cell("scaled_dot_scores", "def scaled_dot_scores(q, k):\n    return dot_scores(q, k) / 2", names)
+    text = message(lambda: check.exercise("scaled_dot_scores", names["scaled_dot_scores"]))
+    assert "it uses dot_scores, exercise 1.2, which is not written yet" in text
+
+
+def test_a_known_mistake_that_raises_is_known_by_what_it_raises_and_where():
+    exercise = answers.load("01", "dot_scores")
+    case = exercise.cases[-1]
+    stored = answers.prints(observe.call(_product, case.args))
+    assert answers.recognises(stored, observe.call(_raises, case.args), 1e-4)
+    assert not answers.recognises(stored, observe.call(lambda q, k: torch.bmm(q, k), case.args), 1e-4)
+    assert not answers.recognises(stored, observe.call(_dot, case.args), 1e-4)
+
+
+def test_two_mistakes_that_give_the_same_are_both_named(monkeypatch):
+    exercise = answers.load("01", "dot_scores")
+    first = exercise.mistakes[0]
+    twin = answers.Mistake("twin", "doing it another way", "Another hint.", first.prints)
+    monkeypatch.setattr(exercise, "mistakes", [first, twin])
+    implementation = next(m for m in LESSONS[0].mistakes if m.name == first.name).implementation
+    text = message(lambda: Climb(exercise, implementation).run())
+    assert f"comes of {first.gives.rstrip(',')}, and of doing it another way." in text
+    assert "Another hint." in text
+
+
+def test_what_fails_is_named_by_the_case_that_shows_it(monkeypatch):
+    """A missing scale is reported where the scale is checked, not where a mask happens to be tried too."""
+    check.start("03")
+    right = namespace("03_multi_head_attention")["scaled_dot_product_attention"]
+
+    def unscaled(q, k, v, mask=None, dropout_p=0.0):
+        return right(q * q.shape[-1] ** 0.5, k, v, mask, dropout_p)
+
+    monkeypatch.setattr(Climb, "diagnose", lambda climb: [])
+    text = message(lambda: check.exercise("scaled_dot_product_attention", unscaled))
+    assert "checked scores are divided by the root of d_k" in text
+
+
+@settings(max_examples=40, deadline=None)
+@given(array_shapes(min_dims=1, max_dims=3, max_side=6), st.integers(0, 2**31), st.integers(0, 200))
+def test_a_fingerprint_knows_its_numbers_and_no_others(shape, seed, place):
+    numbers = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+    tensor = torch.from_numpy(numbers)
+    stored = answers.prints(observe.Outcome(tensor))
+    assert answers.recognises(stored, observe.Outcome(tensor * (1 + 1e-6)), 1e-4)
+    other = tensor.clone()
+    other.view(-1)[place % other.numel()] += 0.05 * max(1.0, float(tensor.abs().max()))
+    assert not answers.recognises(stored, observe.Outcome(other), 1e-4)
+    assert not answers.recognises(stored, observe.Outcome(tensor.double()), 1e-4)
+    assert not answers.recognises(stored, observe.Outcome(tensor[None]), 1e-4)
+
+
+def test_a_lessons_file_of_answers_gives_back_what_was_written(tmp_path):
+    arrays = values.Arrays()
+    numbers = [
+        torch.randn(2, 3),
+        torch.randn(4, dtype=torch.float64),
+        torch.tensor(3),
+        np.array([True]),
+        torch.zeros(0, 2),
+    ]
+    content = ({"exercises": {"a": values.pack(numbers, arrays)}}, arrays)
+    answers.write(tmp_path / "01.json", content)
+    text, again = answers.read(tmp_path / "01.json")
+    for before, after in zip(numbers, values.unpack(text["exercises"]["a"], again), strict=True):
+        assert type(before) is type(after)
+        assert before.dtype == after.dtype
+        assert np.array_equal(np.asarray(before), np.asarray(after))
+    assert answers.same(tmp_path / "01.json", content)
+
+
+def test_packing_keeps_minus_zero_and_is_quick():
+    arrays = values.Arrays()
+    tree = values.pack([torch.tensor(0.0), torch.tensor(-0.0)], arrays)
+    back = values.unpack(tree, arrays)
+    assert str(float(back[1])) == "-0.0"
+    many = values.pack([torch.tensor(float(i)) for i in range(4000)], values.Arrays())
+    assert len(many["list"]) == 4000
 
 
 def test_a_measurement_that_is_not_measured_is_noticed():

@@ -2,31 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 
+from ..check.answers import Case
+
+__all__ = ["Case", "Exercise", "Known", "alternatives_of", "mistakes_of", "numbers"]
+
 Kind = Literal["function", "module", "counterexample", "test"]
-
-
-@dataclass
-class Case:
-    """One situation in which an answer is tried.
-
-    Args:
-        shows: what an answer that is right here has shown, as the learner reads it.
-        args: the inputs by name, in the order of the signature.
-        init: a module's constructor arguments.
-        state: the parameters that the module is given before it is called.
-        differentiate: also compare gradients.
-    """
-
-    shows: str
-    args: dict[str, Any] = field(default_factory=dict)
-    init: dict[str, Any] = field(default_factory=dict)
-    state: dict[str, torch.Tensor] = field(default_factory=dict)
-    differentiate: bool = True
 
 
 @dataclass

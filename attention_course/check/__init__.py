@@ -53,7 +53,8 @@ def start(lesson: str) -> None:
     names = list(answers.exercises(lesson))
     _lesson = lesson
     _passed[lesson] = set()
-    notebook.explain_missing_names(lesson, {name: answers.exercises(lesson)[name]["label"] for name in names})
+    observe.given = set(answers.given(lesson))
+    notebook.explain_missing_names(lesson, _labels())
     print(f"Lesson {lesson}, {answers.title(lesson)}: {len(names)} exercises. The checks are ready.")
 
 
@@ -66,7 +67,7 @@ def exercise(name: str, attempt: Any) -> None:
         CheckFailed: with one short message: what was observed, what was expected, the likely cause.
     """
     spec = answers.load(_current(), name)
-    shown = Climb(spec, attempt, _unfinished_before(name)).run()
+    shown = Climb(spec, attempt, _unfinished_before(name), _labels()).run()
     _pass(name, spec.label, shown)
 
 
@@ -252,12 +253,16 @@ def _current() -> str:
     return _lesson
 
 
+def _labels() -> dict[str, str]:
+    """Every exercise of the current lesson with its label, in their order."""
+    return {name: each["label"] for name, each in answers.exercises(_current()).items()}
+
+
 def _unfinished_before(name: str) -> dict[str, str]:
     """The exercises that come before ``name`` and whose checks have not passed in this session, with their labels."""
-    lesson = _current()
-    labels = {other: e["label"] for other, e in answers.exercises(lesson).items()}
+    labels = _labels()
     earlier = list(labels)[: list(labels).index(name)]
-    return {other: labels[other] for other in earlier if other not in _passed[lesson]}
+    return {other: labels[other] for other in earlier if other not in _passed[_current()]}
 
 
 def _titles(name: str) -> tuple[str, str]:

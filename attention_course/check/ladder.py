@@ -5,7 +5,7 @@
 3. *dtype*, *device*, *changed*: both follow the input; the input is left alone
 4. *finite*, *gradient*: numbers and gradients are finite, and gradients arrive
 5. *value*: one mechanism at a time, then everything together
-6. diagnosis: whichever rung broke, is this exactly what a known mistake does?
+6. diagnosis: whichever rung broke, does a known mistake give the same in every case? If none, how are the numbers off?
 """
 
 from collections.abc import Callable
@@ -14,28 +14,27 @@ from typing import Any
 import numpy as np
 import torch
 
-from . import draw, observe, values
+from . import advice, answers, draw, observe, relations, values
 from .answers import Case, Exercise, Mistake
 from .messages import CheckFailed, failed_call, largest_difference, listing, numbers, shape
 from .observe import Failure, Outcome, kind
-
-_BOOLEAN_ADVICE = "A comparison such as <, >= or == gives True and False; ones and zeros are numbers."
-_DTYPE_ADVICE = {
-    False: "Something made a new tensor or converted one. Make it from the input: x.new_zeros(...), "
-    "torch.zeros(..., dtype=x.dtype, device=x.device).",
-    True: "np.zeros without dtype=q.dtype makes 64-bit numbers, and so does np.sqrt of a whole number: use math.sqrt.",
-}
 
 
 class Climb:
     """One learner's answer to one exercise on its way up.
 
-    ``unfinished`` maps the earlier exercises whose checks have not passed to their labels: an answer that builds on one
-    of them is sent there first.
+    ``labels`` maps every exercise of the lesson to its label, ``unfinished`` the earlier ones whose checks have not
+    passed: an answer that builds on one of them is sent there first.
     """
 
-    def __init__(self, exercise: Exercise, attempt: Any, unfinished: dict[str, str] | None = None):
-        self.exercise, self.attempt, self.open = exercise, attempt, unfinished or {}
+    def __init__(
+        self,
+        exercise: Exercise,
+        attempt: Any,
+        unfinished: dict[str, str] | None = None,
+        labels: dict[str, str] | None = None,
+    ):
+        self.exercise, self.attempt, self.open, self.labels = exercise, attempt, unfinished or {}, labels or {}
         self.title = f"{exercise.name} (exercise {exercise.label})"
         self.outcomes: dict[int, Outcome] = {}
 
@@ -57,8 +56,9 @@ class Climb:
         self._gradients_arrive(outcome, full)
         # In the order of the lesson; the copy in double precision comes last, since it isolates nothing but the dtype.
         order = sorted(range(len(exercise.cases)), key=lambda i: _is_double(exercise.cases[i]))
-        for index in order:
-            self._values(index)
+        wrong = [index for index in order if self._is_wrong(index)]
+        if wrong:
+            self._stop_at_values(self._telling(wrong))
         for index in order:
             self._gradients(index)
         if exercise.random:
@@ -92,9 +92,19 @@ class Climb:
             )
 
     def _runs(self, outcome: Outcome, case: Case | None = None) -> None:
-        if outcome.failure:
-            case = case or self.exercise.cases[-1]
-            self._stop(**failed_call(outcome.failure, given=_shapes(self.exercise, case)))
+        failure = outcome.failure
+        if not failure:
+            return
+        parts = failed_call(
+            failure, given=_shapes(self.exercise, case or self.exercise.cases[-1]), labels=self._others()
+        )
+        place = failure.inside[0] if failure.inside else ""
+        if place in self._others() and parts["rung"] == "runs":
+            raise CheckFailed(self.title, **parts)
+        self._stop(**parts)
+
+    def _others(self) -> dict[str, str]:
+        return {name: label for name, label in self.labels.items() if name != self.exercise.name}
 
     # rung 2 ------------------------------------------------------------------------------------------------------
 
@@ -155,11 +165,13 @@ class Climb:
             return
         want, have = tuple(np.shape(values.as_array(expected))), tuple(np.shape(values.as_array(got)))
         if want != have:
+            turned = relations.describe([self._view(output, got, expected, case)])
             self._stop(
                 "shape",
                 "the shape is not right.",
                 observed=f"{name} has shape {shape(have, case.dims, axes if len(axes or []) == len(have) else None)}",
                 expected=shape(want, case.dims, axes),
+                cause=f"What came is {turned}." if turned else "",
             )
 
     # rung 3 ------------------------------------------------------------------------------------------------------
@@ -169,13 +181,13 @@ class Climb:
             if not isinstance(expected, torch.Tensor | np.ndarray):
                 continue
             if got.dtype != expected.dtype:
-                boolean = str(expected.dtype).endswith("bool")
+                headline, cause = advice.dtype(self.attempt, got, expected)
                 self._stop(
                     "dtype",
-                    "it should be boolean." if boolean else "the dtype should follow the input.",
+                    headline,
                     observed=f"{output['name']} is {got.dtype}",
                     expected=str(expected.dtype),
-                    cause=_BOOLEAN_ADVICE if boolean else _DTYPE_ADVICE[isinstance(expected, np.ndarray)],
+                    cause=cause,
                 )
             if isinstance(expected, torch.Tensor) and got.device.type != expected.device.type:
                 self._stop(
@@ -183,7 +195,7 @@ class Climb:
                     "the result should be where the input is.",
                     observed=f"{output['name']} is on {got.device.type}",
                     expected=expected.device.type,
-                    cause="Something made a new tensor or moved one. Make it where the input is: device=x.device.",
+                    cause="A tensor that is made anew stands on the CPU unless it is told: device=x.device.",
                 )
 
     def _unchanged(self, outcome: Outcome) -> None:
@@ -192,9 +204,7 @@ class Climb:
                 "changed",
                 f"it changed its own input {listing(outcome.changed)}.",
                 expected="the caller's tensors are as they were before the call",
-                cause="Your code writes into the tensor that was passed in: by +=, -=, *=, by a method that ends in _, "
-                "or by x[...] = .... A second name is not a copy. Make a new tensor, as x = x - 1 does, or start from "
-                "x.clone().",
+                cause=advice.changed(self.attempt),
             )
 
     # rung 4 ------------------------------------------------------------------------------------------------------
@@ -215,10 +225,22 @@ class Climb:
                     checked=case.shows,
                 )
 
+    def _differentiates(self, outcome: Outcome) -> None:
+        """Where PyTorch has a reason why it cannot, that reason is shown."""
+        if reason := outcome.backward:
+            place = f"line {reason.number} of your cell: {reason.line}" if reason.line else ""
+            self._stop(
+                "gradient",
+                "PyTorch cannot compute its gradient.",
+                observed="\n".join(x for x in (reason.message, place) if x),
+                cause=advice.backward(reason),
+            )
+
     def _gradients_arrive(self, outcome: Outcome, case: Case) -> None:
         wanted = case.outcome.gradients
         if not wanted:
             return
+        self._differentiates(outcome)
         found = outcome.gradients or {}
         missing = [name for name, g in wanted.items() if g is not None and found.get(name) is None]
         if missing:
@@ -226,27 +248,32 @@ class Climb:
                 "gradient",
                 f"no gradient arrives at {listing(missing)}.",
                 expected="the result can be differentiated with respect to every input and parameter it depends on",
-                cause="Something leaves the graph: .detach(), .item(), .numpy(), .data, torch.tensor(...), "
-                "torch.no_grad(), or a result that does not depend on that input at all.",
+                cause=advice.no_gradient(self.attempt, missing),
             )
         for name, gradient in wanted.items():
             if gradient is not None and not torch.isfinite(found[name]).all() and torch.isfinite(gradient).all():
-                self._stop(
-                    "gradient",
-                    f"the gradient at {name} is not finite.",
-                    cause="A NaN that a later line hides (by a mask, by torch.where) still reaches the gradient: "
-                    "0 · NaN is NaN. Keep it from arising.",
-                )
+                self._stop("gradient", f"the gradient at {name} is not finite.", cause=advice.NOT_FINITE)
 
     # rung 5 ------------------------------------------------------------------------------------------------------
 
-    def _values(self, index: int) -> None:
+    def _is_wrong(self, index: int) -> bool:
+        """Climb the rungs below in this case as well; are its numbers not the right ones?"""
         case, outcome = self.exercise.cases[index], self._outcome(index)
         self._runs(outcome, case)
         self._shape(outcome, case)
         self._dtype(outcome, case)
         self._unchanged(outcome)
         self._finite(outcome, case)
+        pairs = self._pairs(outcome.value, case)
+        return not all(values.close(got, expected, self.exercise.tolerance) for _, got, expected in pairs)
+
+    def _telling(self, wrong: list[int]) -> int:
+        """Of the cases that came out wrong the one that fewest known mistakes get wrong: its label says most."""
+        mistakes = self.exercise.mistakes
+        return min(wrong, key=lambda index: sum(m.prints[index] is not None for m in mistakes))
+
+    def _stop_at_values(self, index: int) -> None:
+        case, outcome = self.exercise.cases[index], self._outcome(index)
         for output, got, expected in self._pairs(outcome.value, case):
             if values.close(got, expected, self.exercise.tolerance):
                 continue
@@ -261,11 +288,37 @@ class Climb:
                 checked=case.shows,
                 observed=f"{output['name']} = {small}" if small else where,
                 expected=numbers(expected),
-                cause=_inputs(case) if small and self.exercise.kind == "function" else "",
+                cause=" ".join(x for x in (self._related(), _by_hand(self.exercise, case, small)) if x),
             )
+
+    def _related(self) -> str:
+        """How the numbers are off, in words, for each output that is; and which of several outputs are right."""
+        outcomes = [self._outcome(i) for i in range(len(self.exercise.cases))]
+        if any(o.failure for o in outcomes):
+            return ""
+        pairs = [self._pairs(o.value, case) for o, case in zip(outcomes, self.exercise.cases, strict=True)]
+        said, right = [], []
+        for place, output in enumerate(self.exercise.outputs):
+            each = [(pair[place][1:], case) for pair, case in zip(pairs, self.exercise.cases, strict=True)]
+            if any(values.as_array(x) is None for both, _ in each for x in both):
+                continue
+            views = [self._view(output, got, want, case) for (got, want), case in each]
+            name = f" as {output['name']}" if len(self.exercise.outputs) > 1 else ""
+            if all(view.right for view in views):
+                right.append(output["name"])
+            elif phrase := relations.describe(views):
+                said.append(f"What came{name} is {phrase}.")
+        first = [f"{listing(right)} {'is' if len(right) == 1 else 'are'} right in every case."] if right else []
+        return " ".join(first + said)
+
+    def _view(self, output: dict[str, Any], got: Any, want: Any, case: Case) -> relations.View:
+        a, b = values.as_array(got), values.as_array(want)
+        return relations.View(a, b, output["axes"] or [], case.args, case.dims, self.exercise.tolerance)
 
     def _gradients(self, index: int) -> None:
         case, outcome = self.exercise.cases[index], self._outcome(index)
+        if case.outcome.gradients:
+            self._differentiates(outcome)
         for name, gradient in (case.outcome.gradients or {}).items():
             found = (outcome.gradients or {}).get(name)
             if gradient is not None and (
@@ -275,7 +328,7 @@ class Climb:
                     "gradient",
                     f"the values are right, the gradient at {name} is not.",
                     checked=case.shows,
-                    cause="Part of the computation is cut off from the graph by .detach(), .data or torch.no_grad().",
+                    cause=advice.other_gradient(self.attempt, name),
                 )
 
     def _differs(self, case: Case) -> None:
@@ -330,20 +383,26 @@ class Climb:
             return [(outputs[0], got, expected)]
         return list(zip(outputs, got, expected, strict=True))
 
-    def diagnose(self) -> Mistake | None:
-        """The known mistake that does exactly what this attempt does in every case, if there is one."""
+    def diagnose(self) -> list[Mistake]:
+        """The known mistakes that give what this attempt gives in every case."""
         if any(o.failure and o.failure.kind in ("TookTooLong", "NotImplementedError") for o in self.outcomes.values()):
-            return None
+            return []
         mine = [self._outcome(i) for i in range(len(self.exercise.cases))]
-        for mistake in self.exercise.mistakes:
-            if all(_alike(a, b, self.exercise.tolerance) for a, b in zip(mine, mistake.outcomes, strict=True)):
-                return mistake
-        return None
+        right = [answers.prints(case.outcome) for case in self.exercise.cases]
+        return [
+            mistake
+            for mistake in self.exercise.mistakes
+            if all(
+                answers.recognises(theirs or expected, outcome, self.exercise.tolerance)
+                for theirs, expected, outcome in zip(mistake.prints, right, mine, strict=True)
+            )
+        ]
 
     def _stop(self, rung: str, headline: str, *, cause: str = "", **parts: str) -> None:
-        mistake = self.diagnose() if self.outcomes else None
-        if mistake:
-            cause = f"This is exactly what comes of {mistake.gives.rstrip(',')}. {mistake.hint}"
+        if known := self.diagnose() if self.outcomes else []:
+            what = "error" if rung == "runs" else "result"
+            gives = ", and of ".join(m.gives.rstrip(",") for m in known)
+            cause = f"The same {what} comes of {gives}. {' '.join(dict.fromkeys(m.hint for m in known))}"
         elif rung in ("shape", "finite", "value", "gradient") and (
             used := observe.names_used(self.attempt) & self.open.keys()
         ):
@@ -382,43 +441,20 @@ def _parameters(shapes: dict[str, list[int]]) -> str:
     return ", ".join(f"{name} {tuple(s)}" for name, s in shapes.items()) or "none"
 
 
-def _alike(mine: Outcome, theirs: Outcome, tolerance: float) -> bool:
-    if (mine.failure is None) != (theirs.failure is None):
-        return False
-    if mine.failure and theirs.failure:
-        return mine.failure.kind == theirs.failure.kind
-    if set(mine.changed) != set(theirs.changed) or not values.close(mine.value, theirs.value, tolerance):
-        return False
-    if _dtypes(mine.value) != _dtypes(theirs.value):
-        return False
-    a, b = mine.gradients or {}, theirs.gradients or {}
-    for name in a.keys() | b.keys():
-        x, y = a.get(name), b.get(name)
-        if (x is None) != (y is None) or (x is not None and not values.close(x, y, tolerance * 10)):
-            return False
-    return True
-
-
-def _dtypes(value: Any) -> list[str]:
-    if isinstance(value, list | tuple):
-        return [d for v in value for d in _dtypes(v)]
-    return [str(value.dtype)] if isinstance(value, torch.Tensor | np.ndarray) else [type(value).__name__]
-
-
 def _is_double(case: Case) -> bool:
     return any(str(x.dtype).endswith("float64") for _, x in values.leaves(case.args))
 
 
-def _inputs(case: Case) -> str:
+def _by_hand(exercise: Exercise, case: Case, small: str) -> str:
+    """Where all numbers of a case are short, the advice to work it out on paper."""
+    if not small or exercise.kind != "function":
+        return ""
     written = [f"{name} = {numbers(value)}" for name, value in case.args.items() if numbers(value)]
     by_hand = all(
         np.allclose(2 * a, np.round(2 * a)) for v in case.args.values() if (a := values.as_array(v)) is not None
     )
-    return (
-        f"Work it out by hand for {', '.join(written)}."
-        if by_hand and written and len(written) == len(case.args)
-        else ""
-    )
+    complete = by_hand and written and len(written) == len(case.args)
+    return f"Work it out by hand for {', '.join(written)}." if complete else ""
 
 
 def _shapes(exercise: Exercise, case: Case) -> str:

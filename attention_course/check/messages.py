@@ -58,11 +58,20 @@ def _block(label: str, text: str) -> list[str]:
     return [f"  {label:<10}{lines[0]}", *(indent + line for line in lines[1:])]
 
 
-def failed_call(failure: Failure, given: str = "") -> dict[str, str]:
+def failed_call(failure: Failure, given: str = "", labels: dict[str, str] | None = None) -> dict[str, str]:
     """The parts of the message about a call that raised, hung or is not written.
 
-    ``given`` are the shapes of the inputs on which it happened.
+    ``given`` are the shapes of the inputs on which it happened. ``labels`` are those of the lesson's other exercises:
+    where the line that failed stands in one of them, that one is named.
     """
+    place = failure.inside[0] if failure.inside else ""
+    elsewhere = f"{place}, exercise {labels[place]}" if labels and place in labels else ""
+    if failure.kind == "NotImplementedError" and elsewhere:
+        return {
+            "rung": "written",
+            "headline": f"it uses {elsewhere}, which is not written yet.",
+            "cause": f"Write {place} first; its own check tells you when it is right.",
+        }
     if failure.kind == "NotImplementedError":
         return {
             "rung": "written",
@@ -77,15 +86,20 @@ def failed_call(failure: Failure, given: str = "") -> dict[str, str]:
             "given": given,
             "cause": "A loop that never ends? Each `while` needs something that makes its condition false.",
         }
-    line = f"line {failure.number} of your cell: {failure.line}" if failure.line else ""
+    cell = f"the cell of {elsewhere}" if elsewhere else "your cell"
+    line = f"line {failure.number} of {cell}: {failure.line}" if failure.line else ""
+    headline = f"your code raised {failure.kind}."
+    if failure.kind == "WrongParameters":
+        headline = "its parameters are not the ones asked for."
+    elif elsewhere:
+        headline = f"{elsewhere}, which it uses, raised {failure.kind}."
+    first = f"Look at {place} first, or at what it is handed here." if elsewhere else ""
     return {
         "rung": "runs",
-        "headline": f"your code raised {failure.kind}."
-        if failure.kind != "WrongParameters"
-        else "its parameters are not the ones asked for.",
+        "headline": headline,
         "given": given,
         "observed": "\n".join(x for x in (_cut(failure.message.strip()), line) if x),
-        "cause": _advice(failure),
+        "cause": " ".join(x for x in (first, _advice(failure)) if x),
     }
 
 
@@ -173,6 +187,10 @@ def _advice(failure: Failure) -> str:
         return "x -= 1 writes into the input; x = x - 1 makes a new tensor."
     if "mat1 and mat2" in text or "must match the size" in text or "size of tensor" in text or "Expected size" in text:
         return "Write the shape of each tensor beside the line: which axes should meet?"
+    if "values to unpack" in text:
+        return (
+            "A value has another number of parts than the names it is taken apart into; x.shape has one for each axis."
+        )
     if failure.kind == "NameError":
         return "Is the name spelled as in the signature, and was the cell that defines it run?"
     if failure.kind == "TypeError" and "argument" in text and not failure.line:  # raised by the call itself

@@ -6,9 +6,13 @@ run this file where the learner's code lives and the judging somewhere else.
 
 import ast
 import inspect
+import linecache
+import re
 import sysconfig
 import textwrap
 import traceback
+import types
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,16 +28,22 @@ _NOT_THEIRS = (
     str(Path(__file__).resolve().parents[1]),
     *(sysconfig.get_paths()[x] for x in ("stdlib", "purelib", "platlib")),
 )
+# The functions that a lesson gives; :func:`check.start` fills it.
+given: set[str] = set()
 
 
 @dataclass
 class Failure:
-    """An exception in the learner's code: its type, its message, and the learner's own line that raised it."""
+    """An exception in the learner's code: its type, its message, and the learner's own line that raised it.
+
+    ``inside`` names the functions and classes that were running, the one with that line first.
+    """
 
     kind: str
     message: str
     line: str = ""
     number: int | None = None
+    inside: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -43,12 +53,14 @@ class Outcome:
     ``value`` is what came back, without its graph. ``changed`` names the inputs that were modified in place.
     ``gradients`` maps each floating-point input (and parameter) to the gradient of a fixed weighted sum of the
     outputs; None stands for an input that the outputs do not depend on. It is None where nothing was differentiated.
+    ``backward`` is what PyTorch said where it could not differentiate.
     """
 
     value: Any = None
     failure: Failure | None = None
     changed: list[str] = field(default_factory=list)
     gradients: dict[str, torch.Tensor | None] | None = None
+    backward: Failure | None = None
 
 
 class Remote:
@@ -169,7 +181,8 @@ def _watch(
     outcome = Outcome()
     allowed = limit.seconds() if seconds is None else seconds
     try:
-        with limit.time_limit(allowed):
+        with limit.time_limit(allowed), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a deprecation must not stand in front of the message
             raw = body(inputs)
     except limit.TookTooLong:
         outcome.failure = Failure("TookTooLong", f"{allowed:g} seconds")
@@ -182,7 +195,10 @@ def _watch(
         return outcome
     outcome.changed = [name for name in args if not values.close(_detached(inputs[name]), before[name], 0.0)]
     if gradients and not outcome.changed:
-        outcome.gradients = _differentiate(raw, inputs, parameters)
+        try:
+            outcome.gradients = _differentiate(raw, inputs, parameters)
+        except RuntimeError as error:
+            outcome.backward = _why_not(error, body, args, parameters)
     outcome.value = _detached(raw)
     return outcome
 
@@ -202,6 +218,11 @@ def _detached(value: Any) -> Any:
 def _differentiate(
     raw: Any, inputs: Mapping[str, Any], parameters: Mapping[str, torch.Tensor]
 ) -> dict[str, torch.Tensor | None]:
+    """The gradient of a fixed weighted sum of the outputs, for every input and parameter.
+
+    Raises:
+        RuntimeError: PyTorch's, where it cannot differentiate.
+    """
     sources = {name: x for name, x in values.leaves(dict(inputs)) if torch.is_tensor(x) and x.requires_grad}
     sources |= parameters
     total = None
@@ -213,29 +234,68 @@ def _differentiate(
             total = part if total is None else total + part
     if total is None:
         return dict.fromkeys(sources)
-    try:
-        found = torch.autograd.grad(total, list(sources.values()), allow_unused=True)
-    except RuntimeError:
-        return dict.fromkeys(sources)
+    found = torch.autograd.grad(total, list(sources.values()), allow_unused=True)
     return dict(zip(sources, found, strict=True))
+
+
+def _why_not(
+    error: RuntimeError,
+    body: Callable[[Mapping[str, Any]], Any],
+    args: Mapping[str, Any],
+    parameters: Mapping[str, torch.Tensor],
+) -> Failure:
+    """PyTorch's reason why it cannot differentiate, and the learner's line whose result it could not use.
+
+    The line is known to PyTorch only if it watches from the start, so the call is made once more.
+    """
+    failure = _describe(error)
+    failure.message = failure.message.split(" Hint:")[0].split("\n")[0]
+    inputs = {name: values.transform(values.transform(value, _copy), _track) for name, value in args.items()}
+    said: list[str] = []
+    with warnings.catch_warnings(record=True) as heard, limit.time_limit(limit.seconds()):
+        warnings.simplefilter("always")
+        try:
+            with torch.autograd.detect_anomaly(check_nan=False):
+                _differentiate(body(inputs), inputs, parameters)
+        except Exception:  # the same once more, this time with the place in a warning
+            said = [str(each.message) for each in heard]
+    lines = re.findall(r'File "([^"]+)", line (\d+), in (\S+)\n\s+(.*)', "\n".join(said))
+    theirs = [each for each in lines if not each[0].startswith(_NOT_THEIRS)]
+    if theirs:
+        _, number, name, line = theirs[-1]
+        failure.line, failure.number, failure.inside = line.strip(), int(number), [name]
+    return failure
 
 
 def _describe(error: Exception) -> Failure:
     failure = getattr(error, "failure", None)
     if isinstance(failure, Failure):  # raised in another process, and described there
         return failure
-    theirs = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_NOT_THEIRS)]
-    frame = theirs[-1] if theirs else None
-    return Failure(
-        kind=type(error).__name__,
-        message=str(error),
-        line=(frame.line or "").strip() if frame else "",
-        number=frame.lineno if frame else None,
-    )
+    theirs = [
+        (frame, number)
+        for frame, number in traceback.walk_tb(error.__traceback__)
+        if not frame.f_code.co_filename.startswith(_NOT_THEIRS)
+    ]
+    failure = Failure(type(error).__name__, str(error))
+    # A given helper passes on what it was handed: the line that matters is the learner's own.
+    own = [place for place in theirs if _outermost(place[0]) not in given] or theirs
+    if own:
+        frame, failure.number = own[-1]
+        failure.line = linecache.getline(frame.f_code.co_filename, failure.number, frame.f_globals).strip()
+    failure.inside = [_outermost(frame) for frame, _ in reversed(own)]
+    return failure
+
+
+def _outermost(frame: types.FrameType) -> str:
+    """The function or class at the top of a cell that a frame belongs to: ``Layer`` for ``Layer.forward``."""
+    return frame.f_code.co_qualname.split(".")[0]
 
 
 def names_used(attempt: Any) -> set[str]:
-    """Every variable and attribute that the source of a function or class names; empty where it cannot be read."""
+    """Every variable and attribute that the source of a function or class names; empty where it cannot be read.
+
+    Writing in place shows as ``+=`` (for ``-=`` and the others too) and as ``[]=``.
+    """
     if isinstance(attempt, Remote):
         return set(attempt.ask("names_used"))
     functions = [f for f in vars(attempt).values() if callable(f)] if isinstance(attempt, type) else [attempt]
@@ -247,6 +307,8 @@ def names_used(attempt: Any) -> set[str]:
             continue
         used |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
         used |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+        used |= {"+=" for n in ast.walk(tree) if isinstance(n, ast.AugAssign)}
+        used |= {"[]=" for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)}
     return used
 
 

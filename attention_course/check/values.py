@@ -3,16 +3,14 @@
 This is how inputs, expected outputs and the outputs of known mistakes are stored: numbers only, no code and no pickle.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 
-Arrays = dict[str, np.ndarray]
 
-
-def pack(value: Any, arrays: Arrays, other: Callable[[Any], Any] | None = None) -> Any:
+def pack(value: Any, arrays: "Arrays", other: Callable[[Any], Any] | None = None) -> Any:
     """Turn ``value`` into something JSON can hold; tensors and arrays go into ``arrays`` under fresh names.
 
     ``other`` describes what is none of the things named below; its answer is stored as ``{"object": answer}``.
@@ -21,11 +19,11 @@ def pack(value: Any, arrays: Arrays, other: Callable[[Any], Any] | None = None) 
         TypeError: for anything that is not a tensor, array, number, string, boolean, None, list, tuple or dict.
     """
     if isinstance(value, torch.Tensor):
-        return {"tensor": _store(value.detach().cpu().numpy(), arrays)}
+        return {"tensor": arrays.store(value.detach().cpu().numpy())}
     if isinstance(value, np.ndarray):
-        return {"array": _store(value, arrays)}
+        return {"array": arrays.store(value)}
     if isinstance(value, np.generic):
-        return {"array": _store(np.asarray(value), arrays)}
+        return {"array": arrays.store(np.asarray(value))}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
@@ -40,7 +38,10 @@ def pack(value: Any, arrays: Arrays, other: Callable[[Any], Any] | None = None) 
 
 
 def unpack(
-    tree: Any, arrays: Arrays, device: torch.device | str = "cpu", other: Callable[[Any], Any] | None = None
+    tree: Any,
+    arrays: Mapping[str, np.ndarray],
+    device: torch.device | str = "cpu",
+    other: Callable[[Any], Any] | None = None,
 ) -> Any:
     """The value that :func:`pack` stored, with its tensors on ``device``. Every call makes fresh copies."""
     if not isinstance(tree, dict):
@@ -60,14 +61,25 @@ def unpack(
     return tuple(items) if kind == "tuple" else items
 
 
-def _store(array: np.ndarray, arrays: Arrays) -> str:
-    for name, stored in arrays.items():
-        same_kind = stored.dtype == array.dtype and stored.shape == array.shape
-        if same_kind and np.array_equal(stored, array, equal_nan=array.dtype.kind == "f"):
-            return name
-    name = f"a{len(arrays)}"
-    arrays[name] = np.array(array)
-    return name
+class Arrays(dict[str, np.ndarray]):
+    """Arrays by name. One that is there already, bit for bit, is not stored twice."""
+
+    def __init__(self, content: Mapping[str, np.ndarray] | None = None):
+        super().__init__(content or {})
+        self._names = {_bits(array): name for name, array in self.items()}
+
+    def store(self, array: np.ndarray) -> str:
+        """The name of ``array``, which is stored under a fresh one unless it is there."""
+        bits = _bits(array)
+        if bits not in self._names:
+            self._names[bits] = f"a{len(self)}"
+            self[self._names[bits]] = np.array(array)
+        return self._names[bits]
+
+
+def _bits(array: np.ndarray) -> tuple[str, tuple[int, ...], bytes]:
+    """What tells two arrays apart, 0 from -0 included."""
+    return array.dtype.str, array.shape, array.tobytes()
 
 
 def transform(value: Any, change: Callable[[torch.Tensor | np.ndarray], Any]) -> Any:

@@ -59,7 +59,8 @@ def _describe(target: dict[str, Any]) -> dict[str, Any]:
 
 def _outcome(outcome: observe.Outcome) -> dict[str, Any]:
     plain = {"value": outcome.value, "changed": outcome.changed, "gradients": outcome.gradients}
-    return plain | {"failure": asdict(outcome.failure) if outcome.failure else None}
+    troubles = {"failure": outcome.failure, "backward": outcome.backward}
+    return plain | {name: asdict(trouble) if trouble else None for name, trouble in troubles.items()}
 
 
 def _call(target: dict[str, Any], args: dict[str, Any], gradients: bool, seconds: float | None) -> dict[str, Any]:

@@ -98,10 +98,11 @@ class Link:
 def _failure(plain: Any) -> observe.Failure | None:
     if plain is None:
         return None
-    number = plain.get("number")
+    number, inside = plain.get("number"), plain.get("inside")
     return observe.Failure(
         str(plain.get("kind", "")), str(plain.get("message", ""))[:2000], str(plain.get("line", ""))[:300],
         number if isinstance(number, int) else None,
+        [str(name)[:100] for name in inside[:20]] if isinstance(inside, list) else [],
     )  # fmt: skip
 
 
@@ -112,6 +113,7 @@ def _outcome(plain: dict[str, Any]) -> observe.Outcome:
         failure=_failure(plain.get("failure")),
         changed=[str(name) for name in plain.get("changed") or []],
         gradients=gradients if isinstance(gradients, dict) else None,
+        backward=_failure(plain.get("backward")),
     )
 
 

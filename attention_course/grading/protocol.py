@@ -30,7 +30,7 @@ def encode(value: Any, other: Callable[[Any], dict] | None = None) -> str:
         ProtocolError: if the value is too large.
         TypeError: for an object, where ``other`` is not given.
     """
-    arrays: values.Arrays = {}
+    arrays = values.Arrays()
     tree = values.pack(value, arrays, other)
     _measure(tree)
     blob = base64.b64encode(save({k: np.asarray(a, order="C") for k, a in arrays.items()})).decode() if arrays else ""
