@@ -171,7 +171,7 @@ class Climb:
                 "the shape is not right.",
                 observed=f"{name} has shape {shape(have, case.dims, axes if len(axes or []) == len(have) else None)}",
                 expected=shape(want, case.dims, axes),
-                cause=f"What came is {turned}." if turned else "",
+                relation=f"What came is {turned}." if turned else "",
             )
 
     # rung 3 ------------------------------------------------------------------------------------------------------
@@ -288,7 +288,8 @@ class Climb:
                 checked=case.shows,
                 observed=f"{output['name']} = {small}" if small else where,
                 expected=numbers(expected),
-                cause=" ".join(x for x in (self._related(), _by_hand(self.exercise, case, small)) if x),
+                relation=self._related(),
+                cause=_by_hand(self.exercise, case, small),
             )
 
     def _related(self) -> str:
@@ -398,8 +399,11 @@ class Climb:
             )
         ]
 
-    def _stop(self, rung: str, headline: str, *, cause: str = "", **parts: str) -> None:
-        if known := self.diagnose() if self.outcomes else []:
+    def _stop(self, rung: str, headline: str, *, cause: str = "", relation: str = "", **parts: str) -> None:
+        known = self.diagnose() if self.outcomes else []
+        cause = f"{relation} {cause}".strip()
+        if known:
+            relation = ""
             what = "error" if rung == "runs" else "result"
             gives = ", and of ".join(m.gives.rstrip(",") for m in known)
             cause = f"The same {what} comes of {gives}. {' '.join(dict.fromkeys(m.hint for m in known))}"
@@ -412,7 +416,8 @@ class Climb:
                 f"It uses {first}, whose own check (exercise {label}) has not passed in this session; look there first."
             )
             cause = f"{hint} {cause}".strip()
-        raise CheckFailed(self.title, headline, cause=cause, rung=rung, **parts)
+        names = tuple(m.name for m in known)
+        raise CheckFailed(self.title, headline, cause=cause, rung=rung, known=names, relation=relation, **parts)
 
 
 def observe_case(exercise: Exercise, case: Case, attempt: Callable) -> Outcome:

@@ -20,6 +20,7 @@ class CheckFailed(AssertionError):
         headline: what is the matter in a few words.
         checked, given, observed, expected, cause: the parts of a message; each may be left out.
         rung: which step of the ladder broke (see :mod:`attention_course.check.ladder`).
+        known: the names of the known mistakes that give the same. relation: how the numbers are off, in words.
     """
 
     def __init__(
@@ -33,8 +34,11 @@ class CheckFailed(AssertionError):
         expected: str = "",
         cause: str = "",
         rung: str = "",
+        known: tuple[str, ...] = (),
+        relation: str = "",
     ):
         self.exercise, self.headline, self.rung = exercise, headline, rung
+        self.known, self.relation = known, relation
         self.parts = {"checked": checked, "given": given, "observed": observed, "expected": expected, "look at": cause}
         super().__init__("\n".join(self._lines()))
 
