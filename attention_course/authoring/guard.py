@@ -41,7 +41,7 @@ def set_aside(root: Path, targets: Iterable[Path], say: Say = print) -> None:
         for path in sorted(files(target)):
             if not is_released(root, path):
                 place = move(root, path)
-                say(f"{_shown(root, path)} held work that is not part of the release; it is in {_shown(root, place)} now.")
+                say(f"{_shown(root, path)} was not as released; what was there is {_shown(root, place)} now.")
 
 
 def is_released(root: Path, path: Path) -> bool:
@@ -126,7 +126,7 @@ def write(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
-        os.replace(name, path)
+        Path(name).replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
             Path(name).unlink()

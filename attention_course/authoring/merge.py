@@ -154,7 +154,7 @@ def _side(cell_id: str, digest: str, text: str) -> _Side:
 
 
 def _pair(left: list[_Side], right: list[_Side]) -> dict[int, int]:
-    """Which of ``left`` is which of ``right``: by lasting name, by equal text in order, then by likeness between those."""
+    """Which of ``left`` is which of ``right``: by lasting name, by equal text in order, between those by likeness."""
     named = {side.lasting: place for place, side in enumerate(right) if side.lasting}
     pairs = {place: named[side.lasting] for place, side in enumerate(left) if side.lasting in named}
     blocks = SequenceMatcher(None, [x.key for x in left], [x.key for x in right], autojunk=False).get_opcodes()
@@ -193,7 +193,7 @@ def _blend(mine: Cell, was: Piece | None, fresh: Cell, merged: Merged) -> Cell:
     cell = copy.deepcopy(fresh)
     extras = {k: v for k, v in mine["metadata"].items() if k not in RELEASED and k not in fresh["metadata"]}
     cell["metadata"] = extras | cell["metadata"]
-    about = fresh["metadata"].get("nbgrader", {})
+    about = seal.nbgrader(fresh)
     ours, now = seal.digest(mine), seal.digest(fresh)
     if was is None:
         changed = ours != now and (about.get("solution") or seal.text(fresh).strip() in seal.text(mine))
@@ -240,7 +240,7 @@ def _own(cell: Cell) -> Cell:
 
 
 def _with_ids(cells: list[Cell], released: set[int]) -> list[Cell]:
-    """``cells``, each with an id that no other has. Released cells keep theirs; those made by place are theirs alone."""
+    """``cells``, each with an id that no other has. Released cells keep theirs; an id made by place is theirs alone."""
     taken = Counter(cell["id"] for cell in cells if id(cell) in released)
     for cell in cells:
         if id(cell) in released:
@@ -258,14 +258,13 @@ def _with_ids(cells: list[Cell], released: set[int]) -> list[Cell]:
 
 
 def _graded_name(cell: Cell) -> str | None:
-    about = cell["metadata"].get("nbgrader")
-    found = about.get("grade_id") if isinstance(about, dict) else None
+    found = seal.nbgrader(cell).get("grade_id")
     return found if isinstance(found, str) else None
 
 
 def _locked(cell: Cell) -> bool:
-    return bool(cell["metadata"].get("nbgrader", {}).get("locked"))
+    return bool(seal.nbgrader(cell).get("locked"))
 
 
 def _needed(cell: Cell) -> bool:
-    return bool(cell["metadata"].get("nbgrader"))
+    return bool(seal.nbgrader(cell))

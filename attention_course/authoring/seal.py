@@ -9,8 +9,6 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import nbformat
-
 KEY = "attention_course"
 Notebook = dict[str, Any]
 Cell = dict[str, Any]
@@ -52,6 +50,8 @@ def parse(data: bytes) -> Notebook | None:
 
 def dump(notebook: Notebook) -> bytes:
     """The bytes that nbgrader and the build write for a notebook: sorted keys, one space, a newline at the end."""
+    import nbformat  # takes a second, and most starts of `make lab` have nothing to write
+
     return (nbformat.writes(nbformat.from_dict(notebook)).rstrip("\n") + "\n").encode("utf-8")
 
 
@@ -61,8 +61,14 @@ def text(cell: Cell) -> str:
     return source if isinstance(source, str) else "".join(source)
 
 
+def nbgrader(cell: Cell) -> dict[str, Any]:
+    """What nbgrader says about a cell; nothing for prose and for cells of a learner's own."""
+    about = cell["metadata"].get("nbgrader")
+    return about if isinstance(about, dict) else {}
+
+
 def digest(cell: Cell) -> str:
-    """What a cell says, in 12 digits: its kind, source and attached pictures. Outputs, tags and folding do not count."""
+    """What a cell says, in 12 digits: its kind, source and attached pictures. Not its outputs, tags and folding."""
     return _short([cell["cell_type"], text(cell), cell.get("attachments") or {}])
 
 

@@ -1,15 +1,16 @@
-"""A learner's own copies of the lessons, in ``work/``: made on first use, and brought up to date around the work in them.
+"""A learner's own copies of the lessons, in ``work/``: made on first use, later updated around the work in them.
 
-``work/.released/`` keeps each lesson as it was when the copy was made. Nothing that is generated goes into a learner's
-notebook without the old file being kept beside it, unless there is nothing of the learner's in it.
+``work/.released/`` has each lesson as it was when the copy was made. A notebook that holds anything of a learner's is
+only written after the file as it was has been put beside it.
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import guard, merge, seal
-from .seal import Notebook
+from .seal import Notebook, Seal
 
 Say = Callable[[str], None]
 STUB = "raise NotImplementedError"
@@ -19,170 +20,197 @@ class NoCopyError(RuntimeError):
     """A learner has no copy of any lesson, and none could be made; the message says why."""
 
 
+@dataclass
+class Copy:
+    """One lesson as it is released, ``released``, and the learner's own, ``place``, which need not exist yet."""
+
+    root: Path
+    released: Path
+
+    @property
+    def lesson(self) -> str:
+        return self.released.parent.name
+
+    @property
+    def place(self) -> Path:
+        return self.root / "work" / self.released.relative_to(self.root / "course")
+
+    @property
+    def base(self) -> Path:
+        """What the learner's was made from."""
+        return self.root / "work" / ".released" / self.released.relative_to(self.root / "course")
+
+    def beside(self, what: str) -> Iterator[Path]:
+        """Names beside the learner's, for the file as it was."""
+        return guard.numbered(self.place.with_name(f"{self.place.stem}-{what}.ipynb"))
+
+    def renew(self, fresh: Notebook, notebook: Notebook | None = None) -> None:
+        """Write the learner's, the release itself if nothing else is given, and note what it was made from."""
+        guard.write(self.place, seal.dump(notebook or fresh))
+        guard.write(self.base, seal.dump(fresh))
+
+
+@dataclass
+class Done:
+    """What is said in one sentence about several lessons."""
+
+    made: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+
 def update(root: Path, say: Say = print) -> None:
     """Bring ``work/`` up to date with ``course/``, with a sentence for each thing done, and none where nothing was.
 
     Raises:
         NoCopyError: if there is no copy at all and none could be made. A single one that could not be made is said.
     """
-    made: list[str] = []
-    replaced: list[str] = []
-    failed: list[str] = []
-    _adopt_others(root, say)
-    for released in _lessons(root):
-        place = root / "work" / released.relative_to(root / "course")
+    done = Done()
+    lessons = [Copy(root, path) for path in sorted((root / "course").glob("[!.]*/*.ipynb")) if _is_lesson(path)]
+    _adopt_others(root, {each.released for each in lessons}, say)
+    for each in lessons:
         try:
-            fresh = _adopt(root, released, place, say)
+            fresh = _released(each, say)
             if fresh is not None:
-                _bring(root, released, place, fresh, made, replaced, say)
+                _bring(each, fresh, done, say)
         except OSError as error:
-            why = str(error) if isinstance(error, guard.NotKeptError) else error.strerror or str(error)
-            if place.exists():
-                say(f"{_shown(root, place)} is as it was; it could not be brought up to date ({why}).")
+            why = error.strerror or str(error)
+            if each.place.exists():
+                say(f"{_shown(root, each.place)} is as it was: it could not be brought up to date ({why}).")
             else:
-                failed.append(f"{released.parent.name} ({why})")
-    if made:
-        say(f"work/ holds your own {'copy' if len(made) == 1 else 'copies'} of {', '.join(made)} now. Git ignores it.")
-    if replaced:
-        say(f"New release in work/, where nothing was yours yet: {', '.join(replaced)}.")
-    if failed:
-        words = f"No copy of {', '.join(failed)} could be made in work/. Nothing was lost. Mend that and run this again."
+                done.failed.append(f"{each.lesson} ({why})")
+    if done.made:
+        say(f"work/ has your own copy of {_several(done.made)} now; git ignores it.")
+    if done.replaced:
+        say(f"work/ has the new release of {_several(done.replaced)}; nothing there was yours yet.")
+    if done.failed:
+        words = f"work/ could not be given a copy of {_several(done.failed)}. Mend that and run the command again."
         if first_unfinished(root) is None:
             raise NoCopyError(words)
         say(words)
 
 
 def first_unfinished(root: Path) -> Path | None:
-    """The learner's copy of the first lesson with an exercise still to write; the first of all if none has; else None."""
-    copies = sorted(path for path in (root / "work").glob("[0-9]*/*.ipynb") if path.stem == path.parent.name)
+    """The learner's copy of the first lesson with an exercise to write, else of the first lesson, if there is one."""
+    copies = [path for path in sorted((root / "work").glob("[!.]*/*.ipynb")) if _is_lesson(path)]
     return next((path for path in copies if _unfinished(path)), copies[0] if copies else None)
 
 
-def _lessons(root: Path) -> list[Path]:
-    return sorted(path for path in (root / "course").glob("[!.]*/*.ipynb") if path.stem == path.parent.name)
+def _several(lessons: list[str]) -> str:
+    return ", ".join(lessons) if len(lessons) < 4 else f"{lessons[0]} and {len(lessons) - 1} more lessons"
+
+
+def _is_lesson(path: Path) -> bool:
+    return path.stem == path.parent.name
 
 
 def _unfinished(path: Path) -> bool:
-    try:
-        notebook = seal.read(path)
-    except OSError:
-        return False
-    exercises = [c for c in (notebook or {"cells": []})["cells"] if c["metadata"].get("nbgrader", {}).get("solution")]
-    return any(STUB in seal.text(cell) for cell in exercises)
+    notebook = _read_if_there(path) or {"cells": []}
+    answers = [cell for cell in notebook["cells"] if seal.nbgrader(cell).get("solution")]
+    return any(STUB in seal.text(cell) for cell in answers)
 
 
-def _adopt(root: Path, released: Path, place: Path, say: Say) -> Notebook | None:
-    """The lesson as it is released. Work that somebody did in ``course/`` becomes the learner's copy first.
+def _bring(each: Copy, fresh: Notebook, done: Done, say: Say) -> None:
+    """Make one learner's copy, or put the release around what is in it."""
+    if not each.place.exists():
+        each.renew(fresh)
+        done.made.append(each.lesson)
+        return
+    mine, base = seal.read(each.place), _read_if_there(each.base)
+    shown = _shown(each.root, each.place)
+    if mine is None:
+        kept, _ = guard.put(each.place, each.beside("unreadable"))
+        each.renew(fresh)
+        say(f"{shown} cannot be read as a notebook. It is {kept.name} beside it now, and a fresh copy is in its place.")
+        return
+    known = _made_from(mine, base)
+    if known and known.release == seal.make(fresh).release:
+        if base is None or seal.make(base) != known:
+            guard.write(each.base, seal.dump(fresh))
+        return
+    if known and not seal.holds_work(mine, known.pieces):
+        each.renew(fresh)
+        done.replaced.append(each.lesson)
+        return
+    texts = {cell.get("id", ""): seal.text(cell) for cell in base["cells"]} if base and seal.make(base) == known else {}
+    merged = merge.merge(mine, known.pieces if known else None, fresh, texts)
+    kept, _ = guard.put(each.place, each.beside("before-update"))
+    each.renew(fresh, merged.notebook)
+    words = [f"{shown} has the new release around your work; {kept.name} beside it is the file as it was."]
+    if known is None:
+        words.append("Which release it was made from is not known, so please look through it once.")
+    say(" ".join([*words, *merged.remarks()]))
 
-    None if the release is nowhere to be found; then the copy in ``work/`` is all there is, and stays as it is.
+
+def _made_from(mine: Notebook, base: Notebook | None) -> Seal | None:
+    """The seal of the release that a notebook was made from: its own, else that of ``base``; None if nobody knows."""
+    return seal.stored(mine) or (seal.make(base) if base else None)
+
+
+def _released(each: Copy, say: Say) -> Notebook | None:
+    """The lesson as it is released, with its seal.
+
+    Where somebody worked in ``course/``, that becomes the learner's copy, if there is none with work in it yet; it is
+    kept in ``my-work/`` too, and ``course/`` gets the release back. None if the release is nowhere to be found: then
+    the learner's copy stays as it is.
     """
-    if guard.is_released(root, released):
-        return seal.read(released)
-    fresh = _release_of(root, released)
-    worked = seal.read(released)
-    kept, new = guard.keep(root, released)
-    adopted = worked is not None and not _has_work(root, place)
+    if guard.is_released(each.root, each.released):
+        return _with_seal(seal.read(each.released))
+    fresh = _release_behind(each)
+    worked = seal.read(each.released)
+    kept, new = guard.keep(each.root, each.released)
+    adopted = worked is not None and not _has_work(each)
     if adopted:
-        guard.write(place, released.read_bytes())
+        guard.write(each.place, each.released.read_bytes())
         if seal.stored(worked) is None and fresh is not None:
-            guard.write(_base(root, place), _sealed(fresh))
+            guard.write(each.base, seal.dump(_with_seal(fresh)))
     if fresh is not None:
-        guard.write(released, seal.dump(fresh))
-    if new or adopted:
-        say(
-            f"{_shown(root, released)} had work in it. "
-            + (f"It is your copy in work/ now, and kept in {_shown(root, kept)}." if adopted else f"It is in {_shown(root, kept)} now.")
-        )  # fmt: skip
-    if fresh is None and not place.exists():
-        raise OSError(f"{_shown(root, released)} is damaged: get it anew from where you got the course")
-    return fresh
+        guard.write(each.released, seal.dump(fresh))
+    shown, where = _shown(each.root, each.released), _shown(each.root, kept)
+    if adopted:
+        say(f"{shown} had work in it. That is your copy in work/ now, and {where} is the same.")
+    elif new:
+        say(f"{shown} was not as released; what was there is {where} now.")
+    if fresh is None:
+        if not each.place.exists():
+            raise OSError(f"{shown} is damaged: get it anew from where you got the course")
+        return None
+    return _with_seal(fresh)
 
 
-def _adopt_others(root: Path, say: Say) -> None:
+def _release_behind(each: Copy) -> Notebook | None:
+    """The release that a changed notebook in ``course/`` took the place of: from git, or from ``work/.released/``."""
+    worked = seal.read(each.released)
+    wanted = seal.stored(worked) if worked else None
+    found = [guard.in_git(each.root, each.released), _read_if_there(each.base)]
+    sound = [x for x in found if x and (not (about := seal.stored(x)) or not seal.holds_work(x, about.pieces))]
+    same = [notebook for notebook in sound if wanted and seal.make(notebook).release == wanted.release]
+    return next(iter([*same, *sound]), None)
+
+
+def _adopt_others(root: Path, lessons: set[Path], say: Say) -> None:
     """Files that somebody put into ``course/``, a renamed notebook say: to ``my-work/``, and a copy into ``work/``."""
-    ours = set(_lessons(root))
     for path in sorted(guard.files(root / "course")):
-        if path in ours or path.is_symlink() or guard.CHECKPOINTS in path.parts:
+        if path in lessons or path.is_symlink() or guard.CHECKPOINTS in path.parts:
             continue
         place = root / "work" / path.relative_to(root / "course")
+        shown = _shown(root, path)
         try:
             if not place.exists():
                 guard.write(place, path.read_bytes())
             kept = guard.move(root, path)
+            say(f"{shown} is no part of the release. It is in work/ now, and {_shown(root, kept)} is the same.")
         except OSError as error:
-            say(f"{_shown(root, path)} is no part of the release and could not be moved to work/ ({error}).")
-            continue
-        say(f"{_shown(root, path)} is no part of the release. It is in work/ now, and kept in {_shown(root, kept)}.")
+            say(f"{shown} is no part of the release, and could not be moved ({error.strerror or error}).")
 
 
-def _release_of(root: Path, released: Path) -> Notebook | None:
-    """The release that a changed notebook in ``course/`` stands in the way of: git has it, or ``work/.released/`` has."""
-    worked = seal.read(released)
-    about = seal.stored(worked) if worked else None
-    found = []
-    for notebook in (guard.in_git(root, released), _read_if_there(_base(root, root / "work" / released.relative_to(root / "course")))):
-        if notebook is None:
-            continue
-        told = seal.stored(notebook)
-        if told is None or not seal.holds_work(notebook, told.pieces):
-            found.append(notebook)
-    same = [each for each in found if about and seal.make(each).release == about.release]
-    return next(iter([*same, *found]), None)
-
-
-def _bring(
-    root: Path, released: Path, place: Path, fresh: Notebook, made: list[str], replaced: list[str], say: Say
-) -> None:
-    """Make or update one learner's copy, ``place``, of one released lesson."""
-    base_file = _base(root, place)
-    if not place.exists():
-        guard.write(place, _sealed(fresh))
-        guard.write(base_file, _sealed(fresh))
-        made.append(released.parent.name)
-        return
-    mine = seal.read(place)
-    if mine is None:
-        kept, _ = guard.put(place, guard.numbered(place.with_name(f"{place.stem}-unreadable.ipynb")))
-        guard.write(place, _sealed(fresh))
-        guard.write(base_file, _sealed(fresh))
-        say(f"{_shown(root, place)} cannot be read as a notebook. It is kept as {kept.name}, and a fresh copy is in its place.")
-        return
-    base = _read_if_there(base_file)
-    known = seal.stored(mine) or (seal.make(base) if base else None)
-    if known is not None and known.release == seal.make(fresh).release:
-        if base is None or seal.make(base).release != known.release:
-            guard.write(base_file, _sealed(fresh))
-        return
-    if known is not None and not seal.holds_work(mine, known.pieces):
-        guard.write(place, _sealed(fresh))
-        guard.write(base_file, _sealed(fresh))
-        replaced.append(released.parent.name)
-        return
-    texts = {c.get("id", ""): seal.text(c) for c in base["cells"]} if base and known == seal.make(base) else {}
-    merged = merge.merge(mine, known.pieces if known else None, _with_seal(fresh), texts)
-    kept, _ = guard.put(place, guard.numbered(place.with_name(f"{place.stem}-before-update.ipynb")))
-    guard.write(place, seal.dump(merged.notebook))
-    guard.write(base_file, _sealed(fresh))
-    say(
-        " ".join([
-            f"{_shown(root, place)} has the new release around your work; the file as it was is {kept.name} beside it.",
-            *([] if known else ["Which release it was made from is not known, so look through it once."]),
-            *merged.remarks(),
-        ])
-    )  # fmt: skip
-
-
-def _has_work(root: Path, place: Path) -> bool:
-    """Is there a copy in ``work/`` that is not as it was released?"""
-    if not place.exists():
+def _has_work(each: Copy) -> bool:
+    """Does the learner have a copy that is not as it was released?"""
+    if not each.place.exists():
         return False
-    mine, base = seal.read(place), _read_if_there(_base(root, place))
-    known = mine and (seal.stored(mine) or (seal.make(base) if base else None))
-    return mine is None or known is None or seal.holds_work(mine, known.pieces)
-
-
-def _base(root: Path, place: Path) -> Path:
-    return root / "work" / ".released" / place.relative_to(root / "work")
+    mine = seal.read(each.place)
+    known = mine and _made_from(mine, _read_if_there(each.base))
+    return not known or seal.holds_work(mine, known.pieces)
 
 
 def _read_if_there(path: Path) -> Notebook | None:
@@ -193,15 +221,11 @@ def _read_if_there(path: Path) -> Notebook | None:
 
 
 def _with_seal(notebook: Notebook) -> Notebook:
-    """A released notebook that knows what it is, even where the release did not say so."""
+    """A released notebook that knows what it is, even where it is older than seals."""
     notebook = copy.deepcopy(notebook)
     if seal.stored(notebook) is None:
         seal.write(notebook)
     return notebook
-
-
-def _sealed(notebook: Notebook) -> bytes:
-    return seal.dump(_with_seal(notebook))
 
 
 def _shown(root: Path, path: Path) -> str:
