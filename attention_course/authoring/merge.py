@@ -73,7 +73,8 @@ def merge(mine: Notebook, base: Sequence[Piece] | None, fresh: Notebook, texts: 
             placed[new] = copy.deepcopy(cell)
         elif old in mine_of:
             yours = mine["cells"][mine_of[old]]
-            placed[new] = _blend(yours, known[old] if base is not None else None, cell, merged)
+            was_so = known[old] if base is not None else None
+            placed[new] = _blend(yours, was_so, cell, texts.get(known[old].id, ""), merged)
         elif not sure or _needed(cell):
             placed[new] = copy.deepcopy(cell)
             if sure:
@@ -188,8 +189,8 @@ def _alike(one: str, other: str) -> float:
     return matcher.ratio() if matcher.quick_ratio() >= ALIKE else 0.0
 
 
-def _blend(mine: Cell, was: Piece | None, fresh: Cell, merged: Merged) -> Cell:
-    """One cell that both sides have. ``was`` is None where the old release is not known."""
+def _blend(mine: Cell, was: Piece | None, fresh: Cell, said: str, merged: Merged) -> Cell:
+    """One cell that both sides have. ``was`` is None where the old release is not known; ``said`` is its text, or ""."""
     cell = copy.deepcopy(fresh)
     extras = {k: v for k, v in mine["metadata"].items() if k not in RELEASED and k not in fresh["metadata"]}
     cell["metadata"] = extras | cell["metadata"]
@@ -201,6 +202,8 @@ def _blend(mine: Cell, was: Piece | None, fresh: Cell, merged: Merged) -> Cell:
         changed = ours not in (was.digest, now)
     if changed and _locked(fresh):
         merged.locked.append(name(fresh))
+    elif changed and was is not None and (noted := _with_note(mine, said, fresh)):
+        cell["source"] = noted
     elif changed:
         cell["source"] = seal.text(mine)
         if not about.get("solution"):
@@ -218,6 +221,16 @@ def _blend(mine: Cell, was: Piece | None, fresh: Cell, merged: Merged) -> Cell:
             if key in mine and cell["cell_type"] == "code":
                 cell[key] = copy.deepcopy(mine[key])
     return _in_shape(cell)
+
+
+def _with_note(mine: Cell, said: str, fresh: Cell) -> str | None:
+    """The new prose with what a learner wrote below or above the old; None if they changed the prose itself."""
+    text = seal.text(mine)
+    if not said or mine["cell_type"] != "markdown" or fresh["cell_type"] != "markdown" or mine.get("attachments"):
+        return None
+    if text.startswith(said):
+        return seal.text(fresh) + text[len(said) :]
+    return text[: -len(said)] + seal.text(fresh) if text.endswith(said) else None
 
 
 def _in_shape(cell: Cell) -> Cell:

@@ -13,8 +13,10 @@ root = Path(__file__).resolve().parents[3]
 first = first_unfinished(root)
 
 c.ServerApp.root_dir = str(root / "work")
-c.ServerApp.static_custom_path = [str(Path(__file__).resolve().parent / "custom")]
+c.ServerApp.tornado_settings = {"static_custom_path": [str(Path(__file__).resolve().parent / "custom")]}
 c.LabApp.custom_css = True
-c.LabApp.default_url = f"/lab/tree/{first.relative_to(root / 'work').as_posix()}" if first else "/lab"
+# The lesson, and beside it the list of all of them.
+lesson = f"/lab/tree/{first.relative_to(root / 'work').as_posix()}?file-browser-path=/" if first else "/lab"
+c.LabApp.default_url = lesson
 # The kernels that prove solutions and run submissions are for instructors.
 c.KernelSpecManager.allowed_kernelspecs = {"python3"}
