@@ -190,7 +190,7 @@ def _alike(one: str, other: str) -> float:
 
 
 def _blend(mine: Cell, was: Piece | None, fresh: Cell, said: str, merged: Merged) -> Cell:
-    """One cell that both sides have. ``was`` is None where the old release is not known; ``said`` is its text, or ""."""
+    """One cell that both sides have. ``was`` is None where the old release is not known; ``said`` is its text or ""."""
     cell = copy.deepcopy(fresh)
     extras = {k: v for k, v in mine["metadata"].items() if k not in RELEASED and k not in fresh["metadata"]}
     cell["metadata"] = extras | cell["metadata"]

@@ -15,6 +15,8 @@ first = first_unfinished(root)
 c.ServerApp.root_dir = str(root / "work")
 c.ServerApp.tornado_settings = {"static_custom_path": [str(Path(__file__).resolve().parent / "custom")]}
 c.LabApp.custom_css = True
+# What was open is remembered here and not in the home, where `make teach` and other projects have theirs.
+c.LabApp.workspaces_dir = str(root / "work" / ".workspaces")
 # The lesson, and beside it the list of all of them.
 lesson = f"/lab/tree/{first.relative_to(root / 'work').as_posix()}?file-browser-path=/" if first else "/lab"
 c.LabApp.default_url = lesson
