@@ -322,6 +322,22 @@ def test_what_is_released_stays_where_it_is(root):
     assert not (root / "my-work").exists()
 
 
+def test_a_copy_under_another_name_is_somebodys_and_an_untouched_checkpoint_is_nobodys(root):
+    there = root / "course" / PLACE
+    checkpoint = there.parent / ".ipynb_checkpoints" / f"{NAME}-checkpoint.ipynb"
+    checkpoint.parent.mkdir()
+    shutil.copy(there, checkpoint)
+    shutil.copy(there, there.with_name("for later.ipynb"))
+    said: list[str] = []
+    guard.set_aside(root, [there.parent], said.append)
+    assert len(said) == 1
+    assert (root / "my-work" / NAME / "for later.ipynb").exists()
+    assert checkpoint.exists()
+    half_answer(checkpoint)
+    guard.set_aside(root, [there.parent], said.append)
+    assert (root / "my-work" / NAME / checkpoint.name).exists()
+
+
 def test_older_work_in_my_work_is_never_overwritten(root, courses):
     for number, words in ((1, "first"), (2, "second"), (3, "second"), (4, "third")):
         there = root / "course" / PLACE
