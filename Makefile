@@ -11,7 +11,8 @@ LAB_ARGS ?=
 WORKERS ?= auto
 # Jupyter refuses to start as root unless told; in a container root is often all there is.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
-FIRST := course/01_attention_scoring/01_attention_scoring.ipynb
+# What a learner's JupyterLab is set to, beside the settings of whoever runs it.
+QUIET := $(CURDIR)/attention_course/authoring/lab
 
 # nbgrader calls its helpers by name. Small tensors are fastest with one thread, and kernels inherit the setting.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -26,8 +27,13 @@ help: ## list the targets
 setup: $(READY) ## make .venv and install the course into it (the other targets do this by themselves)
 
 .PHONY: lab
-lab: $(READY) ## open the lessons in JupyterLab (LAB_ARGS="--no-browser --port 8888" passes options on)
-	@$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/$(FIRST) $(AS_ROOT) $(LAB_ARGS)
+lab: $(READY) ## open your own copies of the lessons in JupyterLab (LAB_ARGS="--no-browser --port 8888" passes options on)
+	@$(BIN)/attention-course work
+	@JUPYTER_CONFIG_PATH="$(QUIET)" $(BIN)/jupyter lab $(AS_ROOT) $(LAB_ARGS)
+
+.PHONY: teach
+teach: $(READY) ## open everything an instructor needs: solutions, every kernel, the formgrader (LAB_ARGS as for lab)
+	@$(BIN)/jupyter lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/solutions $(AS_ROOT) $(LAB_ARGS)
 
 .PHONY: test
 test: $(READY) ## prove the course: solutions (nbval), tests, lint, and that nothing drifted

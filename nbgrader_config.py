@@ -14,6 +14,7 @@ from nbgrader.preprocessors import (
     SaveAutoGrades,
 )
 
+from attention_course.authoring.generate import GuardedExporter, SealRelease
 from attention_course.grading.intake import before_autograding
 from attention_course.grading.preprocessors import DropPairing, Examine, HideHiddenTests, Rebuild
 
@@ -49,7 +50,9 @@ c.CourseDirectory.ignore = [
 ]
 
 # nbgrader's own command writes the same bytes to course/ as `make build`.
-c.GenerateAssignment.preprocessors = [*GenerateAssignment.preprocessors.default(), DropPairing]
+c.GenerateAssignment.preprocessors = [*GenerateAssignment.preprocessors.default(), DropPairing, SealRelease]
+# Where somebody worked in course/, that goes to my-work/ before nbgrader deletes the folder.
+c.GenerateAssignment.exporter_class = GuardedExporter
 
 # A stub raises one line; the `# TODO` above it says what to write.
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}

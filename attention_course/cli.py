@@ -57,6 +57,16 @@ def main() -> None:
             sys.exit(str(error))
 
     @app.command()
+    def work() -> None:
+        """Make your own copies of the lessons in work/, or bring them up to date around what you wrote."""
+        from .authoring.work import NoCopyError, update
+
+        try:
+            update(ROOT, console.print)
+        except NoCopyError as error:
+            sys.exit(str(error))
+
+    @app.command()
     def kernels() -> None:
         """Install the kernels attention-cpu and attention-gpu into this virtual environment."""
         from .authoring.kernels import install_kernels

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-TARGETS = ("lab", "test", "test-gpu", "build", "release", "lint", "format", "clean")
+TARGETS = ("lab", "teach", "test", "test-gpu", "build", "release", "lint", "format", "clean")
 TOOLS = (
     "sh",
     "awk",
@@ -157,6 +157,6 @@ def test_setup_happens_once():
 def test_clean_names_nothing_that_holds_work():
     text = (ROOT / "Makefile").read_text()
     recipe = text.split("\nclean:")[1].split("\n\n")[0]
-    for kept in ("course", "my-work", "grading", "solutions"):
+    for kept in ("course", "work", "my-work", "grading", "solutions"):
         assert kept not in recipe.replace("never a lesson, never anybody's work", "")
     assert Path(ROOT / ".ci" / "run").exists()
