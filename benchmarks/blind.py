@@ -13,9 +13,9 @@ or taken from a class::
     def dot_scores(q, k):
         return torch.einsum("bqd,bkd->bqk", q, k)
 
-Each runs in the lesson's own namespace, in this process, without a sandbox: only answers that you trust. Printed are, by
-lesson, how many wrong answers are rejected, how many are known mistakes, how many are known or told how their numbers
-are off, and how many right answers are accepted; with ``--messages`` every message as well.
+Each runs in the lesson's own namespace, in this process, without a sandbox: only answers that you trust. Printed are,
+by lesson, how many wrong answers are rejected, how many are recognised as a known mistake, how many are recognised or
+told how their numbers are off, and how many right answers are accepted; with ``--messages`` every message as well.
 """
 
 import argparse
