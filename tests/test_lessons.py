@@ -1,6 +1,5 @@
 """Every lesson keeps the rules that make a lesson: anatomy, metadata, figures, links, silence on stderr."""
 
-import base64
 import io
 import re
 import tomllib
@@ -12,6 +11,7 @@ from conftest import LESSONS, ROOT
 from markdown_it import MarkdownIt
 from matplotlib.image import imread
 
+from attention_course.authoring import cover
 from attention_course.authoring.build import title_picture
 from attention_course.authoring.lesson import all_lessons
 from attention_course.check import answers
@@ -104,12 +104,12 @@ def test_the_anatomy(lesson):
 def test_what_is_stored_is_the_source_and_carries_no_machine(lesson):
     stored = solution(lesson)
     nbformat.validate(stored)
-    assert [c.source for c in stored.cells] == [c.source for c in lesson.read().cells]
     # Pictures apart: in their base64 any short word can turn up.
     for cell in stored.cells:
-        cell.pop("attachments", None)
+        cell.source = cover.extract(cell.source)
         for output in cell.get("outputs", []):
             output.get("data", {}).pop("image/png", None)
+    assert [c.source for c in stored.cells] == [c.source for c in lesson.read().cells]
     text = nbformat.writes(stored)
     for trace in ("/tmp/", "/home/", "/root/", str(ROOT), "ipykernel_", "0x7"):
         assert trace not in text, trace
@@ -144,8 +144,13 @@ def test_every_figure_has_words(lesson):
 @lessons
 def test_the_title_picture_is_the_one_that_the_lesson_draws(lesson):
     drawn = imread(io.BytesIO(title_picture(solution(lesson))), format="png")
-    attached = student(lesson).cells[0].attachments["cover.png"]["image/png"]
-    shown = imread(io.BytesIO(base64.b64decode(attached)), format="png")
+    title = student(lesson).cells[0]
+    assert "attachments" not in title, "Colab does not show them"
+    assert title.source == solution(lesson).cells[0].source
+    assert re.search(r"!\[[^\]]{40,}\]\(data:image/png;base64,", title.source), "words for who cannot see it"
+    picture = cover.picture_in(title.source)
+    assert len(picture) < 40_000
+    shown = imread(io.BytesIO(picture), format="png")
     assert abs(shown.shape[0] / shown.shape[1] - drawn.shape[0] / drawn.shape[1]) < 0.01
     assert 300 < shown.shape[1] < 1000
     assert abs(float(shown[..., :3].mean() - drawn[..., :3].mean())) < 0.01

@@ -22,10 +22,9 @@ from matplotlib.image import imread
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
-from PIL import Image
 
 from .. import plots
-from . import answers
+from . import answers, cover
 from .lesson import Lesson, LessonError
 
 Say = Callable[[str], None]
@@ -45,11 +44,11 @@ def build(root: Path, lessons: Iterable[Lesson], say: Say = print) -> None:
             say(f"{lesson.name}: answers written")
         if keep(lesson.notebook, execute(lesson)):
             say(f"{lesson.name}: solution notebook written")
-        cover = title_picture(_load(lesson.notebook))
+        drawn = title_picture(_load(lesson.notebook))
         picture = root / "assets" / f"{lesson.name}.png"
-        if cover and (not picture.exists() or picture.read_bytes() != cover):
+        if drawn and (not picture.exists() or picture.read_bytes() != drawn):
             picture.parent.mkdir(exist_ok=True)
-            picture.write_bytes(cover)
+            picture.write_bytes(drawn)
             say(f"assets/{picture.name} written")
     with released(root, lessons) as folder:
         for fresh in sorted(folder.rglob("*.ipynb")):
@@ -129,13 +128,13 @@ def execute(lesson: Lesson) -> NotebookNode:
 def keep(path: Path, fresh: NotebookNode) -> bool:
     """Write ``fresh`` to ``path``, keeping each stored picture that shows the same. True if the file changed.
 
-    The picture of the cell tagged ``cover`` is attached to the title cell, which shows it as ``attachment:cover.png``.
+    The picture of the cell tagged ``cover`` is put where the title cell says ``attachment:cover.png``.
     """
     old = {cell.id: cell for cell in _load(path).cells} if path.exists() else {}
     for cell in fresh.cells:
         _keep_pictures(cell, old.get(cell.id))
     for cell in fresh.cells:
-        if cell.cell_type == "markdown" and "attachment:cover.png" in cell.source:
+        if cell.cell_type == "markdown" and cover.REFERENCE in cell.source:
             _attach_cover(cell, fresh, old.get(cell.id))
     text = dump(fresh)
     if path.exists() and path.read_text(encoding="utf-8") == text:
@@ -220,7 +219,7 @@ def _load(path: Path) -> NotebookNode:
 
 
 def _cells(notebook: NotebookNode) -> list[tuple[str, str, str, dict]]:
-    return [(c.id, c.cell_type, c.source, dict(c.metadata)) for c in notebook.cells]
+    return [(c.id, c.cell_type, cover.extract(c.source), dict(c.metadata)) for c in notebook.cells]
 
 
 def _keep_pictures(fresh: NotebookNode, old: NotebookNode | None) -> None:
@@ -233,19 +232,12 @@ def _keep_pictures(fresh: NotebookNode, old: NotebookNode | None) -> None:
 
 
 def _attach_cover(cell: NotebookNode, notebook: NotebookNode, old: NotebookNode | None) -> None:
-    cover = title_picture(notebook)
-    if cover is None:
+    """Put the picture of the cell tagged ``cover`` into the title cell; one that looks the same stays as it was."""
+    drawn = title_picture(notebook)
+    if drawn is None:
         raise LessonError("The title shows attachment:cover.png, but no cell tagged `cover` draws a picture.")
-    # Markdown cannot say how wide a picture is, so this one is scaled to the size at which the figure is shown.
-    with Image.open(io.BytesIO(cover)) as picture:
-        small = picture.resize([round(n * plots.SHOWN_AT / plots.DPI) for n in picture.size], Image.Resampling.LANCZOS)
-    buffer = io.BytesIO()
-    small.save(buffer, format="png")
-    fresh = base64.b64encode(buffer.getvalue()).decode("ascii")
-    stored = (old or {}).get("attachments", {}).get("cover.png", {}).get("image/png")
-    if stored and _look_alike(stored, fresh):
-        fresh = stored
-    cell.attachments = {"cover.png": {"image/png": fresh}}
+    stored = cover.picture_in(old.source) if old else None
+    cell.source = cover.embed(cell.source, cover.small(drawn, plots.SHOWN_AT / plots.DPI, stored))
 
 
 def _look_alike(a: str, b: str) -> bool:
