@@ -15,6 +15,7 @@ from nbgrader.preprocessors import (
 )
 
 from attention_course.authoring.generate import GuardedExporter, SealRelease
+from attention_course.authoring.run_all import GoOn
 from attention_course.grading.intake import before_autograding
 from attention_course.grading.preprocessors import DropPairing, Examine, HideHiddenTests, Rebuild
 
@@ -50,7 +51,7 @@ c.CourseDirectory.ignore = [
 ]
 
 # nbgrader's own command writes the same bytes to course/ as `make build`.
-c.GenerateAssignment.preprocessors = [*GenerateAssignment.preprocessors.default(), DropPairing, SealRelease]
+c.GenerateAssignment.preprocessors = [*GenerateAssignment.preprocessors.default(), DropPairing, GoOn, SealRelease]
 # Where somebody worked in course/, that goes to my-work/ before nbgrader deletes the folder.
 c.GenerateAssignment.exporter_class = GuardedExporter
 

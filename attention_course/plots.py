@@ -300,8 +300,22 @@ def interactive(draw: Callable[[Any], None], *, name: str, options: Sequence[Any
         style={"description_width": "initial"},
         layout={"width": "420px"},
     )
-    # By position: `interact` would look for a parameter of that name in `draw`, and invent a slider where it has none.
-    display(ipywidgets.interactive(lambda value: draw(value), value=slider))
+    # A function of our own: `interactive` would look for a parameter of that name in `draw`, and invent a slider where
+    # it has none.
+    display(ipywidgets.interactive(lambda value: _draw(draw, value), value=slider))
+
+
+def _draw(draw: Callable[[Any], None], value: Any) -> None:
+    """Draw below a slider, or say there in one sentence which exercise the figure waits for."""
+    from .check import notebook  # here, not above: a check that fails draws with this module
+
+    try:
+        draw(value)
+    except (NameError, NotImplementedError) as error:
+        sentence = notebook.unfinished(error, "This figure", "Once that is done, move the slider.")
+        if sentence is None:
+            raise
+        raise sentence from None
 
 
 def _seaborn() -> ModuleType:

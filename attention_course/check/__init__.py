@@ -55,7 +55,7 @@ def start(lesson: str) -> None:
     _lesson = lesson
     _passed[lesson] = set()
     observe.given = set(answers.given(lesson))
-    notebook.explain_missing_names(lesson, _labels())
+    notebook.explain_unfinished(_labels())
     print(f"Lesson {lesson}, {answers.title(lesson)}: {len(names)} exercises. The checks are ready.")
 
 
