@@ -200,7 +200,7 @@ def test_success_says_what_holds_and_progress_counts(capsys):
     check.progress()
     said = capsys.readouterr().out
     assert "1 of 10 exercises" in said
-    assert "weighted_context (1.1)" in said
+    assert "○ open   1.1 weighted_context" in said
     assert "dot_scores (1.2)" not in said
 
 
