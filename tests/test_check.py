@@ -201,7 +201,7 @@ def test_success_says_what_holds_and_progress_counts(capsys):
     said = capsys.readouterr().out
     assert "1 of 10 exercises" in said
     assert "○ open   1.1 weighted_context" in said
-    assert "dot_scores (1.2)" not in said
+    assert "✓ right  1.2 dot_scores" in said
 
 
 def test_the_inputs_of_a_check_are_fresh_every_time():

@@ -84,9 +84,9 @@ def _stub(error: BaseException) -> str | None:
 def _remember(exercise: str, error: BaseException, sentence: str) -> NotWrittenYet:
     """Note which names the stopped cell would have made, so that cells below that use them can say why they stop."""
     for each in _frames(error):
-        code = each.tb_frame.f_code
-        if code.co_name == "<module>" and each.tb_frame.f_globals.get("__name__") == "__main__":
-            source = "".join(linecache.getlines(code.co_filename))
+        frame = each.tb_frame
+        if frame.f_locals is frame.f_globals and frame.f_globals.get("__name__") == "__main__":  # the cell itself
+            source = "".join(linecache.getlines(frame.f_code.co_filename))
             names = symtable.symtable(source, "cell", "exec").get_symbols()
             _made_with.update({x.get_name(): exercise for x in names if x.is_assigned() or x.is_imported()})
             break
