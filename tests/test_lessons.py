@@ -1,19 +1,23 @@
 """Every lesson keeps the rules that make a lesson: anatomy, metadata, figures, links, silence on stderr."""
 
+import ast
 import io
 import re
+import symtable
 import tomllib
 from itertools import pairwise
 
 import nbformat
 import pytest
 from conftest import LESSONS, ROOT
+from IPython.core.inputtransformer2 import TransformerManager
 from markdown_it import MarkdownIt
 from matplotlib.image import imread
 
 from attention_course.authoring import cover
 from attention_course.authoring.build import title_picture
 from attention_course.authoring.lesson import all_lessons
+from attention_course.authoring.run_all import TAG
 from attention_course.check import answers
 
 REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
@@ -223,3 +227,112 @@ def test_the_student_opens_a_clean_notebook(lesson):
         if info(cell).get("solution"):
             assert "# TODO: " in cell.source
             assert re.search(r"^\s+raise NotImplementedError$", cell.source, re.MULTILINE)
+
+
+# What a learner reads ---------------------------------------------------------------------------------------------
+
+# At 1280 pixels, with the file browser open, JupyterLab 4 shows 107 characters of a line: 846 pixels in the editor and
+# 7.83 for each character of Menlo or DejaVu Sans Mono at 13 pixels. A scroll bar takes two of them.
+LONGEST = 100
+
+
+def as_released(cell):
+    """The source of a code cell without what nbgrader takes out of it."""
+    source = re.sub(
+        r"[ \t]*### BEGIN SOLUTION\n.*?### END SOLUTION", "    raise NotImplementedError", cell.source, flags=re.DOTALL
+    )
+    return re.sub(r"### BEGIN HIDDEN TESTS\n.*?### END HIDDEN TESTS", "", source, flags=re.DOTALL).rstrip()
+
+
+def is_folded(cell):
+    return cell.metadata.get("jupyter", {}).get("source_hidden", False)
+
+
+def visible(lesson):
+    return [c for c in code(lesson.read()) if not is_folded(c)]
+
+
+def parsed(cell):
+    return ast.parse(TransformerManager().transform_cell(as_released(cell)))
+
+
+def draws(tree):
+    """Does anything in ``tree`` call a function of the course's plots?"""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "plots"
+        for node in ast.walk(tree)
+    )
+
+
+def defines(tree):
+    symbols = symtable.symtable(ast.unparse(tree), "cell", "exec").get_symbols()
+    return {x.get_name() for x in symbols if x.is_assigned() or x.is_imported()}
+
+
+def uses(cell):
+    tree = ast.parse(TransformerManager().transform_cell(cell.source))
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+
+
+@lessons
+def test_no_line_is_cut_at_1280_pixels(lesson):
+    long = {
+        f"{cell.id}: {line}"
+        for cell in visible(lesson)
+        for line in as_released(cell).split("\n")
+        if len(line) > LONGEST
+    }
+    assert not long, f"{len(long)} lines have more than {LONGEST} characters:\n" + "\n".join(sorted(long))
+
+
+@lessons
+def test_a_cell_that_only_draws_is_folded_under_its_title(lesson):
+    cells = code(lesson.read())
+    for place, cell in enumerate(cells):
+        if is_folded(cell):
+            title = cell.source.split("\n")[0].removeprefix("# @title ")
+            assert 2 <= len(title.split()) <= 12, f"{cell.id}: {title!r} should say in a few words what is drawn"
+            assert cell.metadata["cellView"] == "form", "JupyterLab and Colab fold alike"
+            assert not info(cell), f"{cell.id}: what is written or checked is not folded"
+        elif draws(tree := parsed(cell)) and not info(cell):
+            later = set().union(*(uses(c) for c in cells[place + 1 :]))
+            assert defines(tree) & later, f"{cell.id} only draws: begin it with `# @title Some words`\n{cell.source}"
+
+
+@lessons
+def test_little_of_what_a_learner_reads_only_draws(lesson):
+    lines = drawn = 0
+    for cell in visible(lesson):
+        tree = parsed(cell)
+        lines += sum(bool(line.strip()) for line in as_released(cell).split("\n"))
+        drawn += sum(node.end_lineno - node.lineno + 1 for node in tree.body if draws(node))
+    assert drawn <= 0.2 * lines, f"{drawn} of {lines} visible lines of code only draw"
+
+
+@lessons
+def test_the_recap_begins_with_the_progress_row(lesson):
+    cells = lesson.read().cells
+    (place,) = (i for i, c in enumerate(cells) if c.cell_type == "markdown" and "## Recap" in c.source)
+    below = cells[place].source.split("## Recap")[1].strip()
+    assert len(below.split("\n\n")) == 1, "the row stands at the top of the recap, below one paragraph at most"
+    assert cells[place + 1].cell_type == "code"
+    assert cells[place + 1].source == "check.progress()"
+    text = "\n".join(c.source for c in prose(lesson.read()))
+    assert "Run All Above Selected Cell" in text, "how to run everything above a cell, in JupyterLab"
+    assert "Run before" in text, "and in Colab"
+
+
+@lessons
+def test_who_waits_sees_the_courses_own_bar(lesson):
+    for cell in code(lesson.read()):
+        assert "tqdm" not in cell.source, f"{cell.id}: attention_course.bar prints nothing where outputs are compared"
+
+
+@lessons
+def test_run_all_goes_on_in_the_students_notebook_alone(lesson):
+    for theirs, ours in zip(student(lesson).cells, solution(lesson).cells, strict=True):
+        wanted = [*ours.metadata.get("tags", []), *([TAG] if ours.cell_type == "code" and ours.id != "setup" else [])]
+        assert theirs.metadata.get("tags", []) == wanted, theirs.id

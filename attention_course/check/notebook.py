@@ -1,5 +1,6 @@
 """What a check does to the notebook around it: the progress row, and a sentence where an exercise is missing."""
 
+import contextlib
 import html
 import linecache
 import symtable
@@ -87,8 +88,9 @@ def _remember(exercise: str, error: BaseException, sentence: str) -> NotWrittenY
         frame = each.tb_frame
         if frame.f_locals is frame.f_globals and frame.f_globals.get("__name__") == "__main__":  # the cell itself
             source = "".join(linecache.getlines(frame.f_code.co_filename))
-            names = symtable.symtable(source, "cell", "exec").get_symbols()
-            _made_with.update({x.get_name(): exercise for x in names if x.is_assigned() or x.is_imported()})
+            with contextlib.suppress(SyntaxError):  # what only IPython compiles, as an `await` outside a function
+                names = symtable.symtable(source, "cell", "exec").get_symbols()
+                _made_with.update({x.get_name(): exercise for x in names if x.is_assigned() or x.is_imported()})
             break
     return NotWrittenYet(sentence)
 
