@@ -307,15 +307,15 @@ def interactive(draw: Callable[[Any], None], *, name: str, options: Sequence[Any
 
 def _draw(draw: Callable[[Any], None], value: Any) -> None:
     """Draw below a slider, or say there in one sentence which exercise the figure waits for."""
-    from .check import notebook  # here, not above: a check that fails draws with this module
+    from .check import unwritten  # here, not above: a check that fails draws with this module
 
     try:
         draw(value)
-    except (NameError, NotImplementedError) as error:
-        sentence = notebook.unfinished(error, "This figure", "Once that is done, move the slider.")
-        if sentence is None:
+    except Exception as error:
+        instead = unwritten.sentence(error, "This figure", "Once that is done, move the slider.")
+        if instead is None:
             raise
-        raise sentence from None
+        raise instead from None
 
 
 def _seaborn() -> ModuleType:

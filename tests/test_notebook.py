@@ -132,6 +132,27 @@ def test_a_cell_says_which_exercise_it_waits_for():
     assert then == "", "nothing is left of the sentence"
 
 
+def test_a_folded_cell_says_that_what_it_draws_is_half_made():
+    draw = "# @title The scores\nplots.bars({'a': parts[0]}, labels=['x'], ylabel='y', title='t', alt='words')"
+    made, folded, open_cell, rest, other, mended, drawn = execute(
+        STUBS + "\nkeep = [[1]]\nparts = []\nfor q in range(3):\n    parts.append([dot_scores(q, 1)])",
+        draw,
+        draw.split("\n")[1],
+        "# @title Another\n1 / 0",
+        "# @title Another\nkeep[0] / 0",
+        "parts = [[1]]",
+        draw,
+    )
+    assert made == "This cell uses `dot_scores`, exercise 1.2, not written yet."
+    assert folded.startswith("This cell uses `parts`, and the cell that makes it stopped at `dot_scores`, exercise 1.2")
+    assert "Traceback" not in folded
+    assert "Traceback (most recent call last)" in open_cell, "a learner's own line may fail for another reason"
+    assert "Traceback (most recent call last)" in rest, "nothing that it uses is half made"
+    assert other.startswith("This cell uses `keep`"), "and this is so, whatever else is wrong"
+    assert mended == ""
+    assert drawn == "", "nothing is left of the sentence"
+
+
 def test_any_other_error_keeps_its_traceback():
     own, helper, words, local, missing, inner = execute(
         "undefined_name + 1",

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from . import answers, notebook, observe, values
+from . import answers, notebook, observe, unwritten, values
 from .answers import UnknownExercise
 from .ladder import Climb
 from .messages import WIDTH, CheckFailed, failed_call, numbers
@@ -55,7 +55,7 @@ def start(lesson: str) -> None:
     _lesson = lesson
     _passed[lesson] = set()
     observe.given = set(answers.given(lesson))
-    notebook.explain_unfinished(_labels())
+    unwritten.explain(_labels())
     print(f"Lesson {lesson}, {answers.title(lesson)}: {len(names)} exercises. The checks are ready.")
 
 
