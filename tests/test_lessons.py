@@ -294,7 +294,7 @@ def test_a_cell_that_only_draws_is_folded_under_its_title(lesson):
     for place, cell in enumerate(cells):
         if is_folded(cell):
             title = cell.source.split("\n")[0].removeprefix("# @title ")
-            assert 2 <= len(title.split()) <= 12, f"{cell.id}: {title!r} should say in a few words what is drawn"
+            assert 2 <= len(title.split()) <= 16, f"{cell.id}: {title!r} should say in a few words what is drawn"
             assert cell.metadata["cellView"] == "form", "JupyterLab and Colab fold alike"
             asked = info(cell).get("solution") or info(cell).get("grade")
             assert not asked, f"{cell.id}: what a learner writes, or is checked by, is not folded"
