@@ -15,7 +15,7 @@ from nbgrader.preprocessors import (
 )
 
 from attention_course.grading.intake import before_autograding
-from attention_course.grading.preprocessors import DropPairing, Examine, HideHiddenTests, Rebuild
+from attention_course.grading.preprocessors import DropAuthoring, Examine, HideHiddenTests, Rebuild
 
 c = get_config()  # noqa: F821 (nbgrader defines it)
 root = Path(__file__).resolve().parent
@@ -49,7 +49,7 @@ c.CourseDirectory.ignore = [
 ]
 
 # nbgrader's own command writes the same bytes to course/ as `make build`.
-c.GenerateAssignment.preprocessors = [*GenerateAssignment.preprocessors.default(), DropPairing]
+c.GenerateAssignment.preprocessors = [*GenerateAssignment.preprocessors.default(), DropAuthoring]
 
 # A stub raises one line; the `# TODO` above it says what to write.
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
