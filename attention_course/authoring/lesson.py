@@ -117,21 +117,21 @@ class Lesson:
         ]
 
     @cached_property
-    def exercises(self) -> list[Exercise]:
+    def exercises(self) -> "list[Exercise]":
         """What ``cases.py`` declares."""
         return list(self._module("cases").EXERCISES)
 
     @cached_property
-    def mistakes(self) -> list[Known]:
+    def mistakes(self) -> "list[Known]":
         """What ``mistakes.py`` declares."""
         return self._known("mistakes", "known_mistake")
 
     @cached_property
-    def alternatives(self) -> list[Known]:
+    def alternatives(self) -> "list[Known]":
         """What ``alternatives.py`` declares."""
         return self._known("alternatives", "known_alternative")
 
-    def _known(self, file: str, mark: str) -> list[Known]:
+    def _known(self, file: str, mark: str) -> "list[Known]":
         found = [getattr(x, mark) for x in vars(self._module(file)).values() if hasattr(x, mark)]
         names = {e.name for e in self.exercises}
         for each in found:
