@@ -19,12 +19,9 @@ from pathlib import Path
 import nbformat
 import numpy as np
 from filelock import FileLock, Timeout
-from matplotlib.image import imread
 from nbformat import NotebookNode
-from PIL import Image
 
-from .. import plots
-from . import stamps, workers
+from . import cover, stamps, workers
 from .execute import Watch, execute
 from .files import write_together
 from .guard import set_aside
@@ -338,13 +335,13 @@ def unreleased(root: Path, lessons: Iterable[Lesson]) -> list[str]:
 def kept(fresh: NotebookNode, stored: NotebookNode | None) -> NotebookNode:
     """``fresh`` with each picture of ``stored`` that shows the same.
 
-    The picture of the cell tagged ``cover`` is attached to the title cell, which shows it as ``attachment:cover.png``.
+    The picture of the cell tagged ``cover`` is put where the title cell says ``attachment:cover.png``.
     """
     old = {cell.id: cell for cell in stored.cells} if stored else {}
     for cell in fresh.cells:
         _keep_pictures(cell, old.get(cell.id))
     for cell in fresh.cells:
-        if cell.cell_type == "markdown" and "attachment:cover.png" in cell.source:
+        if cell.cell_type == "markdown" and cover.REFERENCE in cell.source:
             _attach_cover(cell, fresh, old.get(cell.id))
     return fresh
 
@@ -377,6 +374,7 @@ def released(root: Path, lessons: Iterable[Lesson], source: Path | None = None) 
     Raises:
         LessonError: with nbgrader's own words, if it refuses a lesson, or lets anything but the notebook through.
     """
+    root = root.resolve()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         # nbgrader calls its helpers by name, so the environment's programs have to be found.
@@ -404,7 +402,7 @@ def _load(path: Path) -> NotebookNode:
 
 
 def _cells(notebook: NotebookNode) -> list[tuple[str, str, str, dict]]:
-    return [(c.id, c.cell_type, c.source, dict(c.metadata)) for c in notebook.cells]
+    return [(c.id, c.cell_type, cover.extract(c.source), dict(c.metadata)) for c in notebook.cells]
 
 
 def _keep_pictures(fresh: NotebookNode, old: NotebookNode | None) -> None:
@@ -417,21 +415,18 @@ def _keep_pictures(fresh: NotebookNode, old: NotebookNode | None) -> None:
 
 
 def _attach_cover(cell: NotebookNode, notebook: NotebookNode, old: NotebookNode | None) -> None:
-    cover = title_picture(notebook)
-    if cover is None:
+    """Put the picture of the cell tagged ``cover`` into the title cell; one that looks the same stays as it was."""
+    from .. import plots  # PyTorch
+
+    drawn = title_picture(notebook)
+    if drawn is None:
         raise LessonError("The title shows attachment:cover.png, but no cell tagged `cover` draws a picture.")
-    # Markdown cannot say how wide a picture is, so this one is scaled to the size at which the figure is shown.
-    with Image.open(io.BytesIO(cover)) as picture:
-        small = picture.resize([round(n * plots.SHOWN_AT / plots.DPI) for n in picture.size], Image.Resampling.LANCZOS)
-    buffer = io.BytesIO()
-    small.save(buffer, format="png")
-    fresh = base64.b64encode(buffer.getvalue()).decode("ascii")
-    stored = (old or {}).get("attachments", {}).get("cover.png", {}).get("image/png")
-    if stored and _look_alike(stored, fresh):
-        fresh = stored
-    cell.attachments = {"cover.png": {"image/png": fresh}}
+    stored = cover.picture_in(old.source) if old else None
+    cell.source = cover.embed(cell.source, cover.small(drawn, plots.SHOWN_AT / plots.DPI, stored))
 
 
 def _look_alike(a: str, b: str) -> bool:
+    from matplotlib.image import imread  # as slow, and most pictures are equal to the byte
+
     one, two = (imread(io.BytesIO(base64.b64decode(x)), format="png") for x in (a, b))
     return one.shape == two.shape and float(np.sqrt(np.mean((one - two) ** 2))) < 0.004
