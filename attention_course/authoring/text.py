@@ -8,6 +8,7 @@ told which of the two was edited since, after a clone as well, and nothing is ov
 import hashlib
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 import jupytext
@@ -54,7 +55,8 @@ def digest(found: list[Content]) -> str:
 
 def differing(one: list[Content], other: list[Content]) -> list[str]:
     """The names of the cells in which two versions differ, in the order of the first."""
-    return [c.name for found, rest in ((one, other), (other, one)) for c in found if not any(c.same(x) for x in rest)]
+    pairs = ((one, other), (other, one))
+    return list(dict.fromkeys(c.name for a, b in pairs for c in a if not any(c.same(x) for x in b)))
 
 
 def edited(lesson: Lesson, notebook: NotebookNode) -> tuple[bool, bool]:
@@ -160,7 +162,7 @@ def tidied(lesson: Lesson, notebook: NotebookNode, stored: NotebookNode | None) 
     for cell in notebook.cells:
         content = _content(cell)
         before = old.get(cell.id)
-        if before is not None and content.same(_content(before)):
+        if before is not None and _says(before, content):
             cells.append(before)
             continue
         fresh = nbformat.from_dict({k: v for k, v in cell.items() if k != "metadata"})
@@ -183,6 +185,12 @@ def _content(cell: NotebookNode) -> Content:
         )
     source = extract(cell.source).strip("\n").rstrip()
     return Content(cell.cell_type, source, json.dumps(unmark(cell), sort_keys=True), cell.id)
+
+
+def _says(cell: NotebookNode, content: Content) -> bool:
+    with suppress(LessonError):
+        return content.same(_content(cell))
+    return False
 
 
 def _pieces(lesson: Lesson) -> tuple[list[str], list[tuple[list[str], int]]]:
@@ -214,6 +222,11 @@ def _origins(text: list[Content], theirs: list[Content]) -> list[int | None]:
             if found[place] is None:
                 found[place] = next((i for i, x in free.items() if rule(content, x)), None)
                 free.pop(found[place], None)
+    for place, content in enumerate(theirs):  # last, by place: what stands below the same cell as before
+        below = found[place - 1] + 1 if place and found[place - 1] is not None else 0
+        if found[place] is None and below in free and free[below].kind == content.kind:
+            found[place] = below
+            del free[below]
     return found
 
 
