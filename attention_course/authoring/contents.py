@@ -27,11 +27,14 @@ def before_saving(model: dict[str, Any], path: str, contents_manager: Any, **_: 
     _refused.pop(str(place), None)
     if model.get("type") != "notebook" or not is_solution(place):
         return
+    lesson, stored = Lesson(place.parent), _stored(place)
     try:
-        notebook = tidied(Lesson(place.parent), nbformat.from_dict(model["content"]), _stored(place))
+        if stored and not any(edited(lesson, stored)):
+            agree(stored)  # built before notebooks noted that
+        notebook = tidied(lesson, nbformat.from_dict(model["content"]), stored)
         model["content"] = notebook
-        if changed := bring_back(Lesson(place.parent), notebook):
-            log.info("%s: %s", place.with_suffix(".py").name, ", ".join(changed))
+        if changed := bring_back(lesson, notebook):
+            log.info("%s: %s", lesson.source.name, ", ".join(changed))
         if not any(edited(Lesson(place.parent), notebook)):
             agree(notebook)
     except LessonError as error:

@@ -197,7 +197,7 @@ def unmark(cell: NotebookNode) -> dict[str, Any]:
     Raises:
         LessonError: if nbgrader's panel made of the cell what no short header says; the message names the cell.
     """
-    about = {k: v for k, v in cell.metadata.items() if k not in EDITORS and v != []}
+    about = {k: v for k, v in sorted(cell.metadata.items()) if k not in EDITORS and v != []}
     grader = about.pop("nbgrader", {})
     name, points = grader.get("grade_id", ""), grader.get("points")
     roles = tuple(bool(grader.get(role)) for role in ("solution", "grade", "locked", "task"))

@@ -184,7 +184,7 @@ def _content(cell: NotebookNode) -> Content:
             "Take it out; a lesson draws its pictures."
         )
     source = extract(cell.source).strip("\n").rstrip()
-    return Content(cell.cell_type, source, json.dumps(unmark(cell), sort_keys=True), cell.id)
+    return Content(cell.cell_type, source, json.dumps(unmark(cell)), cell.id)
 
 
 def _says(cell: NotebookNode, content: Content) -> bool:
