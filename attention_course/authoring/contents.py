@@ -5,6 +5,7 @@ for every file that is saved. Only notebooks in ``solutions/NN_name/`` are touch
 """
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,9 @@ def before_saving(model: dict[str, Any], path: str, contents_manager: Any, **_: 
     _refused.pop(str(place), None)
     if model.get("type") != "notebook" or not is_solution(place):
         return
-    lesson, stored = Lesson(place.parent), _stored(place)
+    lesson = Lesson(place.parent)
+    stored = _stored(place, lesson)
     try:
-        if stored and not any(edited(lesson, stored)):
-            agree(stored)  # built before notebooks noted that
         notebook = tidied(lesson, nbformat.from_dict(model["content"]), stored)
         model["content"] = notebook
         if changed := bring_back(lesson, notebook):
@@ -61,8 +61,12 @@ def is_solution(place: Path) -> bool:
     )
 
 
-def _stored(place: Path) -> NotebookNode | None:
+def _stored(place: Path, lesson: Lesson) -> NotebookNode | None:
     try:
-        return nbformat.read(place, as_version=4)
+        stored = nbformat.read(place, as_version=4)
     except Exception:
         return None  # missing, or not a notebook: there is nothing to keep
+    with suppress(LessonError):  # a cell that no text can hold was saved here before
+        if not any(edited(lesson, stored)):
+            agree(stored)  # built before notebooks noted that
+    return stored
