@@ -161,7 +161,7 @@ def test_an_output_that_somebody_changed_is_not_hidden(built):
     ):
         right, ran = path.read_text(), built.ran_at()
         changed = (
-            right.replace("right", "wrong").replace("Tiny", "Small")
+            right.replace("tiny", "small").replace("Tiny", "Small")
             if path != built.lesson().notebook
             else (right.replace("is right", "is wrong"))
         )
@@ -172,6 +172,11 @@ def test_an_output_that_somebody_changed_is_not_hidden(built):
         assert (built.ran_at() != ran) is runs
         if not runs:
             assert path.read_text() == right
+
+
+def test_the_files_that_stamps_name_are_there():
+    for name in (*stamps.AUTHORING, *stamps.ANSWERING, *stamps.EXECUTING, *stamps.ASKING, *stamps.RELEASING):
+        assert (stamps.PACKAGE / name).exists(), name
 
 
 def test_a_file_of_the_package_is_a_reason_for_every_lesson(tmp_path, monkeypatch):

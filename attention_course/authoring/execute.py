@@ -2,6 +2,7 @@
 
 import os
 import re
+import tempfile
 import time
 from collections.abc import Callable
 
@@ -40,26 +41,32 @@ def execute(lesson: Lesson, *, environment: dict[str, str] | None = None, watch:
         on_cell_start=running.starts,
         on_cell_executed=running.ends,
     )
-    try:
-        client.execute(env=os.environ | (environment or {}))
-    except NoSuchKernel:
-        raise LessonError(f"The kernel {KERNEL} is not installed here. Run `make setup`.") from None
-    except CellTimeoutError:
-        raise LessonError(f"{running.where(lesson)} did not come to an end within {PATIENCE} seconds.") from None
-    except DeadKernelError:
-        raise LessonError(f"{running.where(lesson)} ended the kernel; most often the memory is full.") from None
-    except CellExecutionError as error:
-        trace = re.sub(r"\x1b\[[\d;]*m", "", error.traceback).strip()
-        words = f"{error.ename}: {error.evalue}".strip().rstrip(":")
-        raise LessonError(f"{running.where(lesson)} failed with {words}", trace) from None
+    with tempfile.TemporaryFile("w+", errors="replace") as words:  # a kernel that is ended would say so at length
+        try:
+            client.execute(env=os.environ | (environment or {}), stdout=words, stderr=words)
+        except Exception as error:
+            words.seek(0)
+            raise _failed(error, running.where(lesson), words.read()) from None
     notebook.metadata.language_info = lesson.read().metadata.language_info  # no version of this machine's Python
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if output.output_type == "stream" and output.name == "stderr":
-                raise LessonError(
-                    f"{lesson.name}: cell {cell.id} writes to stderr, that scores 0: {output.text.strip()}"
-                )
+                raise LessonError(f"{lesson.name}: cell {cell.id} writes to stderr, that scores 0:\n{output.text}")
     return notebook
+
+
+def _failed(error: Exception, where: str, words: str) -> Exception:
+    """What went wrong as a sentence; ``words`` are what the kernel's process printed past the notebook."""
+    if isinstance(error, NoSuchKernel):
+        return LessonError(f"The kernel {KERNEL} is not installed here. Run `make setup`.")
+    if isinstance(error, CellTimeoutError):
+        return LessonError(f"{where} did not come to an end within {PATIENCE} seconds.")
+    if isinstance(error, DeadKernelError):
+        return LessonError(f"{where} ended the kernel; most often the memory is full.", words)
+    if isinstance(error, CellExecutionError):
+        trace = re.sub(r"\x1b\[[\d;]*m", "", error.traceback).strip()
+        return LessonError(f"{where} failed with {error.ename}: {error.evalue}".rstrip(": "), trace)
+    return error
 
 
 class _Running:

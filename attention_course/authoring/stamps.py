@@ -31,7 +31,7 @@ from .text import contents, digest
 
 PACKAGE = Path(__file__).resolve().parents[1]
 AUTHORING = ("authoring", "grading", "cli.py")  # no lesson's code imports these, with the exceptions below
-ANSWERING = ("authoring/answers.py", "authoring/lesson.py", "authoring/spec.py", "cells.py")
+ANSWERING = ("authoring/answers.py", "authoring/lesson.py", "authoring/spec.py")
 EXECUTING = ("authoring/execute.py", "authoring/kernels.py")
 ASKING = (
     "authoring/__init__.py",
@@ -212,7 +212,7 @@ def _package(parts: tuple[str, ...] = (), leave_out: tuple[str, ...] = ()) -> In
     """The package's files by name. Answers are left out: they have a stage of their own."""
     places = [PACKAGE / part for part in parts] or [PACKAGE]
     without = {PACKAGE / name for name in (*leave_out, "answers")}
-    found = [f for place in places for f in ([place] if place.is_file() else _files(place))]
+    found = [f for place in places for f in (_files(place) if place.is_dir() else [place]) if f.exists()]
     kept = [f for f in found if f not in without and not without & set(f.parents)]
     return {f.relative_to(PACKAGE).as_posix(): of_files([f]) for f in kept}
 
