@@ -47,8 +47,8 @@ test-gpu: $(READY) ## prove the solutions on a GPU: the same stored outputs, com
 	$(BIN)/python -m pytest --nbval --nbval-kernel-name attention-gpu --nbval-cell-timeout 900 -q -p no:cacheprovider solutions
 
 .PHONY: build
-build: $(READY) ## regenerate the answers, the executed solutions and course/ from the lessons' texts
-	@$(BIN)/attention-course build
+build: $(READY) ## bring answers, executed solutions and course/ up to date with the texts (LESSON=05 for one lesson)
+	@$(BIN)/attention-course build $(LESSON)
 
 .PHONY: release
 release: $(READY) ## write dist/: what an instructor hands to students (COURSE_REPO=https://... names the address)
@@ -66,7 +66,7 @@ format: $(READY) ## mend what can be mended, and format it
 
 .PHONY: clean
 clean: ## remove .venv and what tools leave behind; never a lesson, never anybody's work
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache
+	rm -rf $(VENV) .build build dist *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The first of these that is new enough and can make a virtual environment is used, unless PYTHON names one.

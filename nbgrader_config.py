@@ -1,5 +1,6 @@
 """nbgrader's view of this repository. `nbgrader autograde`, the formgrader and the build all read it."""
 
+import glob
 import os
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from nbgrader.preprocessors import (
     SaveAutoGrades,
 )
 
+from attention_course.authoring.allowed import only_the_lesson
 from attention_course.authoring.generate import GuardedExporter, SealRelease
 from attention_course.authoring.run_all import GoOn
 from attention_course.grading.intake import before_autograding
-from attention_course.grading.preprocessors import DropPairing, Examine, HideHiddenTests, Rebuild
+from attention_course.grading.preprocessors import DropAuthoring, Examine, HideHiddenTests, Rebuild
 
 c = get_config()  # noqa: F821 (nbgrader defines it)
 root = Path(__file__).resolve().parent
@@ -39,19 +41,13 @@ c.CourseDirectory.solution_directory = "grading/solution"
 c.CourseDirectory.db_url = f"sqlite:///{root / 'grading' / 'gradebook.db'}"
 (root / "grading").mkdir(exist_ok=True)
 
-# Of a lesson's folder only the notebook is released: the text it is written as and the data beside it stay here.
-c.CourseDirectory.ignore = [
-    ".ipynb_checkpoints",
-    "*.pyc",
-    "__pycache__",
-    "[0-9][0-9]_*.py",
-    "alternatives.py",
-    "cases.py",
-    "mistakes.py",
-]
+# Of a lesson's folder the notebook that bears its name is released, and nothing else whatever it is called: nbgrader
+# takes the folder itself for ignored when it looks for files beside the notebooks. Submissions keep what they carry.
+c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", f"{glob.escape(str(root / 'solutions'))}/./*"]
+c.GenerateAssignment.pre_convert_hook = only_the_lesson
 
 # nbgrader's own command writes the same bytes to course/ as `make build`.
-c.GenerateAssignment.preprocessors = [*GenerateAssignment.preprocessors.default(), DropPairing, GoOn, SealRelease]
+c.GenerateAssignment.preprocessors = [*GenerateAssignment.preprocessors.default(), DropAuthoring, GoOn, SealRelease]
 # Where somebody worked in course/, that goes to my-work/ before nbgrader deletes the folder.
 c.GenerateAssignment.exporter_class = GuardedExporter
 

@@ -1,8 +1,12 @@
 """The command ``attention-course``: what the Makefile calls and an instructor types."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
+
+if TYPE_CHECKING:
+    from .authoring.lesson import Lesson
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,28 +26,53 @@ def main() -> None:
     def build(
         lesson: Annotated[list[str] | None, typer.Argument(help="Lessons such as 01; all by default.")] = None,
         check: Annotated[bool, typer.Option("--check", help="Change nothing; fail if a build would.")] = False,
+        force: Annotated[bool, typer.Option("--force", help="Build all of it; the texts win.")] = False,
     ) -> None:
-        """Regenerate the answers, the executed solutions and course/ from the lessons' texts."""
+        """Regenerate what changed of the answers, the executed solutions and course/ from the lessons' texts."""
         from .authoring.build import build as run
         from .authoring.build import drift
-        from .authoring.lesson import LessonError, all_lessons
+        from .authoring.lesson import LessonError
+        from .authoring.show import bars
 
-        lessons = [x for x in all_lessons(ROOT) if not lesson or x.number in lesson or x.name in lesson]
-        if not lessons:
-            sys.exit(f"No lesson is called {' or '.join(lesson) if lesson else 'anything'} under solutions/.")
+        lessons = _chosen(lesson)
         try:
             if not check:
-                run(ROOT, lessons, console.print)
-                console.print(f"{len(lessons)} lessons are up to date.")
+                _report(run(ROOT, lessons, console.print, force=force, bars=bars(console)), len(lessons), console.print)
                 return
             found = drift(ROOT, lessons)
         except LessonError as error:
             sys.exit(str(error))
+        except KeyboardInterrupt:
+            sys.exit("Stopped. Lessons that were said to be written are; the others are as they were.")
         for line in found:
             console.print(line)
         if found:
             sys.exit("What is stored differs from what the build makes. Run `make build` and commit what it changes.")
         console.print(f"{len(lessons)} lessons: nothing drifted.")
+
+    @app.command()
+    def text(
+        lesson: Annotated[list[str] | None, typer.Argument(help="Lessons such as 01; all by default.")] = None,
+        force: Annotated[
+            bool, typer.Option("--force", help="Also where the text was edited; the notebook wins.")
+        ] = False,
+    ) -> None:
+        """Bring what was edited in a solution's notebook back into the lesson's text."""
+        from .authoring.lesson import LessonError
+        from .authoring.text import notebook_to_text
+
+        failed = 0
+        for each in _chosen(lesson):
+            try:
+                changed = notebook_to_text(each, force=force)
+                console.print(
+                    f"{each.number}: {'in the text now: ' + ', '.join(changed) if changed else 'nothing to bring'}"
+                )
+            except LessonError as error:
+                console.print(str(error) if str(error).startswith(each.name) else f"{each.name}: {error}")
+                failed += 1
+        if failed:
+            sys.exit(1)
 
     @app.command()
     def release() -> None:
@@ -86,6 +115,31 @@ def main() -> None:
             sys.exit("This machine cannot grade yet; see the lines that begin with --.")
 
     app()
+
+
+def _chosen(names: list[str] | None) -> list["Lesson"]:
+    """The lessons of these numbers or names, all if there are none."""
+    from .authoring.lesson import LessonError, all_lessons
+
+    try:
+        lessons = all_lessons(ROOT)
+    except LessonError as error:
+        sys.exit(str(error))
+    known = {x.number for x in lessons} | {x.name for x in lessons}
+    if unknown := [name for name in names or [] if name not in known]:
+        sys.exit(f"No lesson is called {' or '.join(unknown)} under solutions/. There are {', '.join(sorted(known))}.")
+    if not lessons:
+        sys.exit("There is no lesson under solutions/.")
+    return [x for x in lessons if not names or x.number in names or x.name in names]
+
+
+def _report(failed: list[str], lessons: int, say: Callable[[str], None]) -> None:
+    """How a build ended, in its last line."""
+    if not failed:
+        say(f"{lessons} {'lesson is' if lessons == 1 else 'lessons are'} up to date.")
+        return
+    names = ", ".join(sentence.split(":")[0] for sentence in failed)
+    sys.exit(f"{lessons - len(failed)} of {lessons} lessons are up to date. Not built, and as they were: {names}.")
 
 
 if __name__ == "__main__":

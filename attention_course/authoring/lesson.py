@@ -9,21 +9,34 @@ from contextlib import redirect_stdout
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from .. import check
-from ..cells import run_cell
 from ..place import course_root
-from .spec import Exercise, Known
+
+if TYPE_CHECKING:  # these import PyTorch, and a save in JupyterLab need not wait for that
+    from .spec import Exercise, Known
+
+EDITORS = {  # what editors note down about a cell; a lesson's text has no use for it
+    "ExecuteTime", "cellView", "cell_id", "collapsed", "colab", "deletable", "editable", "execution",
+    "heading_collapsed", "hidden", "id", "jp-MarkdownHeadingCollapsed", "jupyter", "lines_to_next_cell", "outputId",
+    "scrolled", "slideshow", "trusted", "vscode",
+}  # fmt: skip
 
 
 class LessonError(ValueError):
-    """A lesson's files do not fit together; the message says which file and what to change."""
+    """A lesson's files do not fit together; the message says which file and what to change.
+
+    ``details``, such as a traceback, are for whoever asks.
+    """
+
+    def __init__(self, sentence: str, details: str = ""):
+        super().__init__(sentence)
+        self.details = details
 
 
 class Lesson:
@@ -56,7 +69,11 @@ class Lesson:
 
     @cached_property
     def _read(self) -> NotebookNode:
-        notebook = jupytext.read(self.source, fmt="py:percent")
+        return self.parse(self.source.read_text(encoding="utf-8"))
+
+    def parse(self, text: str) -> NotebookNode:
+        """What :meth:`read` gives, for a ``text`` that is not written yet."""
+        notebook = jupytext.reads(text, fmt="py:percent")
         taken: set[str] = set()
         for place, cell in enumerate(notebook.cells):
             mark(cell)
@@ -69,7 +86,6 @@ class Lesson:
                 cell.source = cell.source.rstrip()
         notebook.metadata = nbformat.from_dict(
             {
-                "jupytext": {"formats": "ipynb,py:percent"},
                 "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
                 "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
             }
@@ -79,6 +95,9 @@ class Lesson:
 
     def namespace(self) -> dict[str, Any]:
         """Run what tests may build on, the locked cells and the solutions, and return the names they define."""
+        from .. import check
+        from ..cells import run_cell
+
         names: dict[str, Any] = {"__name__": self.name}
         # The setup cell opens the lesson's answers, which for a new lesson are only about to be written.
         with mock.patch.object(check, "start"), redirect_stdout(io.StringIO()):
@@ -98,21 +117,21 @@ class Lesson:
         ]
 
     @cached_property
-    def exercises(self) -> list[Exercise]:
+    def exercises(self) -> "list[Exercise]":
         """What ``cases.py`` declares."""
         return list(self._module("cases").EXERCISES)
 
     @cached_property
-    def mistakes(self) -> list[Known]:
+    def mistakes(self) -> "list[Known]":
         """What ``mistakes.py`` declares."""
         return self._known("mistakes", "known_mistake")
 
     @cached_property
-    def alternatives(self) -> list[Known]:
+    def alternatives(self) -> "list[Known]":
         """What ``alternatives.py`` declares."""
         return self._known("alternatives", "known_alternative")
 
-    def _known(self, file: str, mark: str) -> list[Known]:
+    def _known(self, file: str, mark: str) -> "list[Known]":
         found = [getattr(x, mark) for x in vars(self._module(file)).values() if hasattr(x, mark)]
         names = {e.name for e in self.exercises}
         for each in found:
@@ -149,6 +168,11 @@ def implementations(number: str, exercise: str) -> tuple[dict[str, Callable], di
     return right, {x.gives: x.implementation for x in lesson.mistakes if x.exercise == exercise}
 
 
+def dump(notebook: NotebookNode) -> str:
+    """The notebook's text: sorted keys, one space, a newline at the end."""
+    return re.sub(r"\n*\Z", "\n", nbformat.writes(notebook))
+
+
 def mark(cell: NotebookNode) -> None:
     """Turn the short header of a cell in a lesson's text into the metadata that nbgrader, JupyterLab and Colab read.
 
@@ -165,6 +189,49 @@ def mark(cell: NotebookNode) -> None:
     if cell.cell_type == "code" and cell.source.startswith("# @title "):
         about["cellView"] = "form"  # Colab
         about["jupyter"] = {"source_hidden": True}  # JupyterLab
+
+
+def unmark(cell: NotebookNode) -> dict[str, Any]:
+    """The short header of a notebook's cell, as :func:`mark` reads it: the way back, without what editors note down.
+
+    Raises:
+        LessonError: if nbgrader's panel made of the cell what no short header says; the message names the cell.
+    """
+    about = {k: v for k, v in sorted(cell.metadata.items()) if k not in EDITORS and v != []}
+    grader = about.pop("nbgrader", {})
+    name, points = grader.get("grade_id", ""), grader.get("points")
+    roles = tuple(bool(grader.get(role)) for role in ("solution", "grade", "locked", "task"))
+    if not any(roles):
+        return about
+    if cell.cell_type != "code":
+        raise LessonError(f"cell {name or cell.id}: it is {cell.cell_type}, and nbgrader has a role for it. {_ROLES}")
+    if grader.get("schema_version", 3) != 3:
+        raise LessonError(f"cell {name}: nbgrader's notes on it have another version than 3; run `nbgrader update .`.")
+    if not name:
+        raise LessonError(f"cell {cell.id}: give it a name, the ID in nbgrader's panel.")
+    if roles == (True, False, False, False):
+        return {"exercise": name} | about
+    if roles == (False, False, True, False):
+        return {"given": name} | about
+    if roles == (False, True, True, False):
+        if not name.startswith("test-"):
+            raise LessonError(f"cell {name}: it is graded, so its ID is test-NAME, NAME being the exercise it tests.")
+        return {"test": name.removeprefix("test-"), "points": points or 0} | about
+    raise LessonError(f"cell {name}: {_kind(*roles)}. {_ROLES}")
+
+
+_ROLES = (
+    "A lesson's code cells are exercises (autograded answer), tests (autograder tests, locked) or given (read-only); "
+    "other cells have no role."
+)
+
+
+def _kind(solution: bool, grade: bool, locked: bool, task: bool) -> str:
+    if task:
+        return "it is a manually graded task"
+    if solution and grade:
+        return "it is a manually graded answer"
+    return "it is an answer that is locked" if solution else "it holds tests that are not locked"
 
 
 def _nbgrader(

@@ -139,11 +139,12 @@ class Examine(NbGraderPreprocessor):
             return {cell["id"]: [failed] for cell in cells if cell["role"] == "test"}
 
 
-class DropPairing(NbGraderPreprocessor):
-    """Takes jupytext's pairing out of a released notebook: it is for who edits the source."""
+class DropAuthoring(NbGraderPreprocessor):
+    """Takes out of a released notebook what is noted in it for who edits the lesson's text."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
-        nb.metadata.pop("jupytext", None)
+        for name in ("agreed", "jupytext"):
+            nb.metadata.pop(name, None)
         return nb, resources
 
 
