@@ -9,6 +9,13 @@ _square = {"q": numbers(3, 1, 4, 4), "k": numbers(4, 1, 4, 4)}
 _hand = {"q": torch.tensor([[[1.0, 2.0]]]), "k": torch.tensor([[[1.0, 2.0], [2.0, -1.0], [-1.0, -2.0]]])}
 _scores = {"inputs": {"q": "B Tq d", "k": "B Tk d"}, "outputs": {"scores": "B Tq Tk"}}
 
+# 1.8: the queries and keys that section 5 makes of its six tokens by hand, four channels each.
+_asks = [[0, 0, 6, 0], [0, 0, 0, 6], [6, 0, 0, 0], [0, 6, 0, 0], [0, 0, 6, 0], [0, 0, 0, 6]]
+_is = [[0, 0, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0]]
+_cat_sat_on_the_mat = {"q": torch.tensor([_asks], dtype=torch.float32), "k": torch.tensor([_is], dtype=torch.float32)}
+_same_queries = {"q": numbers(43, 1, 1, 3).expand(1, 4, 3).contiguous(), "k": numbers(44, 1, 2, 3)}
+_one_entry = {"q": torch.tensor([[[0.0], [1.0]]]), "k": torch.tensor([[[0.0], [1.0], [2.0]]])}
+
 EXERCISES = [
     Exercise(
         "weighted_context",
@@ -113,6 +120,16 @@ EXERCISES = [
                 },
             ),
             Case(
+                "a query 1000 times as long breaks nothing",
+                {
+                    "q": torch.tensor([[[1000.0], [-1000.0]]]),
+                    "k": torch.tensor([[[-0.5], [0.5]]]),
+                    "W_q": torch.tensor([[1.0]]),
+                    "W_k": torch.tensor([[1.0]]),
+                    "w": torch.tensor([2.0]),
+                },
+            ),
+            Case(
                 "every query meets every key",
                 {
                     "q": numbers(18, 1, 3, 3, scale=0.6),
@@ -174,14 +191,15 @@ EXERCISES = [
         ],
     ),
     Exercise(
-        "numpy_scores",
+        "their_weights",
         "1.8",
-        inputs={"q": "Tq d", "k": "Tk d"},
-        outputs={"scores": "Tq Tk"},
+        inputs={"q": "B Tq d", "k": "B Tk d"},
+        outputs={"weights": "B Tq Tk"},
         cases=[
-            Case("the example worked by hand comes out", {name: x[0].numpy() for name, x in _hand.items()}),
-            Case("rows are queries and columns are keys", {name: x[0].numpy() for name, x in _square.items()}),
-            Case("it holds when all lengths differ", {"q": _q[0].numpy(), "k": _k[0].numpy()}),
+            Case("queries that are all the same share each key equally", _same_queries),
+            Case("with d = 1 nothing is divided, and only the axis of the softmax counts", _one_entry),
+            Case("their map of The cat sat on the mat comes out", _cat_sat_on_the_mat),
+            Case("their maps of other sentences come out", {"q": _q, "k": _k}),
         ],
     ),
     Exercise("counterexample", "1.9", kind="counterexample"),
@@ -191,7 +209,7 @@ EXERCISES = [
         inputs={"q": "B Tq d", "k": "B Tk d"},
         outputs={"weights": "B Tq Tk"},
         cases=[
-            Case("it still holds where Tk and d are equal", _square),
+            Case("the weights are right where Tk and d are equal, as the author tried it", _square),
             Case("it holds for few entries and many keys", {"q": numbers(39, 1, 2, 2), "k": numbers(40, 1, 8, 2)}),
             Case("it holds for many entries and few keys", {"q": numbers(41, 2, 3, 9), "k": numbers(42, 2, 4, 9)}),
         ],
