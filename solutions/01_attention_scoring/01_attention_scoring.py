@@ -20,7 +20,7 @@
 #
 # | | |
 # |---|---|
-# | time | 90 minutes |
+# | time | 110 minutes, with a place to stop after section 4 |
 # | difficulty | gentle; the last exercises combine what came before |
 # | builds on | matrix products, a little PyTorch (`tensor.shape`, `@`, broadcasting) |
 # | you will write | 7 small pieces of code, none longer than 12 lines; the explanation of a wrong map; a counterexample and a repair |
@@ -371,8 +371,8 @@ for _d in (3, 12, 48):
 assert float(score_variance(5, 50)) != float(score_variance(5, 50))  # measured on fresh draws, not computed
 # The variance of 20 independent dot products is off by a third, up or down; that of all 20 · 20 pairs by a tenth.
 _few = torch.tensor([float(score_variance(64, 20)) for _ in range(60)]) / 64
-assert _few.std() > 0.18, "with few draws it varies too little: query 1 should meet key 1 alone, not every key"
-assert _few.std() < 0.8, "with few draws it varies too much for n independent pairs"
+assert _few.std() > 0.18, "with n = 20 it varies far less from call to call than 20 independent pairs do"
+assert _few.std() < 0.8, "with n = 20 it varies far more from call to call than 20 independent pairs do"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -479,11 +479,8 @@ plots.panels(
 
 # %% [markdown]
 # Without the division, the layer's behaviour depends on a size that somebody chose for other reasons: at $d = 512$ nearly all
-# of the weight sits on one random key. With it, the weights start out as soft at $d = 512$ as at $d = 2$. (Each point is the
-# mean over 320 random queries.)
-#
-# Move the slider to see the same on one small draw of queries and keys (a picture stands in for it where no slider can be
-# shown).
+# of the weight sits on one random key. With it, the weights start out as soft at $d = 512$ as at $d = 2$. (Each point is one
+# draw of 320 queries.) Move the slider to see the same on a small draw; where no slider can be shown, a picture stands in.
 
 
 # %%
@@ -685,10 +682,14 @@ plots.lines(
 )
 
 # %% [markdown]
-# $\tanh$ lies between $-1$ and $1$, so an additive score cannot pass $\sum_h |w_h|$ and is not divided by anything. That is no
-# cure for long vectors: where they push $\tanh$ to its ends it is flat, and then neither the score nor a gradient tells one key
-# from another. And it pays with memory: the tensor `(B, Tq, Tk, d_h)` holds $d_h$ times as many numbers as the scores. The dot
-# product is one matrix product, which graphics cards are built for. Transformers took it for that, and with it the division.
+# $\tanh$ lies between $-1$ and $1$, so an additive score cannot pass $\sum_h |w_h|$, and it is not divided. That is no cure for
+# long vectors: where they push $\tanh$ to its ends it is flat, and neither the score nor a gradient tells one key from another.
+# It also pays with memory: the tensor `(B, Tq, Tk, d_h)` holds $d_h$ times as many numbers as the scores. The dot product is one
+# matrix product, which graphics cards are built for; transformers took it, and with it the division.
+#
+# **A good place to stop.** You can score queries against keys in four ways and average values with weights; six exercises are
+# done. What comes is the layer itself, a wrong map and a bug. When you come back, run everything above this line (*Run*, *Run All
+# Above Selected Cell*; in Colab *Runtime*, *Run before*).
 #
 # ## 5 · Self-attention
 #
@@ -853,13 +854,12 @@ plots.heatmap(
 )
 
 # %% [markdown]
-# Two things are wrong in their code, and the numbers tell you both. Do not read on for a hint at once: add some of them up, and
-# compare some with each other.
+# Two things are wrong in their code, and the numbers tell you both. Add some of them up, and compare some with each other.
 #
 # ### Exercise 1.8: what does their code compute?
 #
-# An explanation is as good as what it predicts. Write your explanation down as code. It is right if it gives this map, and also
-# the maps that their code draws of other sentences, which the check has and you have not.
+# An explanation is as good as what it predicts. Write yours down as code: it is right if it gives this map, and the maps that
+# their code draws of other sentences, which only the check has.
 
 
 # %% exercise="their_weights"
@@ -890,8 +890,8 @@ def their_weights(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 # </details>
 # <details><summary>Hint 2: the idea</summary>
 #
-# For the second fault compare, within one column, a match with a mismatch. Before softmax a match has a score and a mismatch has 0,
-# so the ratio of the two weights is $e$ to that score. Queries ask with strength 6 and $d = 4$: what did they make of the 6?
+# For the second fault compare, within one column, a match with a mismatch. A mismatch has a score of 0, so the ratio of the two
+# weights is $e$ to the score of a match. Queries ask with strength 6, and $d = 4$: what did they make of the 6?
 #
 # </details>
 # <details><summary>Hint 3: almost the line</summary>
@@ -916,8 +916,8 @@ yours = their_weights(layer.W_q(sentence), layer.W_k(sentence))[0].detach().cpu(
 print("your explanation gives their map:", torch.allclose(yours, their_map, atol=0.001))
 
 # %% [markdown]
-# In their map the queries compete for each key, where the keys should compete for each query: a token that many others ask for hands
-# itself out in small pieces. On a square map the shape cannot warn you. Read a map's sums before you read its colours.
+# In their map the queries compete for each key, where the keys should compete for each query. On a square map the shape cannot
+# warn you: read a map's sums before you read its colours.
 #
 # ## 7 · Spot the bug
 #

@@ -20,7 +20,7 @@
 #
 # | | |
 # |---|---|
-# | time | 75 minutes |
+# | time | 100 minutes |
 # | difficulty | gentle; the running maximum in section 6 asks for some thought |
 # | builds on | lesson 01: scores, queries and keys; a derivative or two |
 # | you will write | 5 small functions, a test that finds other people's mistakes, a counterexample and a repair |
@@ -571,14 +571,14 @@ print("each column sums to 0:", bool((jacobian.sum(dim=0).abs() < 1e-6).all()))
 # %%
 # @title The Jacobian of the six tokens
 plots.heatmap(
-    jacobian,
+    100 * jacobian,
     rows=tokens,
     columns=tokens,
-    ylabel="weight that moves",
+    ylabel="weight that moves, in hundredths",
     xlabel="score that is raised",
     title="Raise one score, and all other weights pay",
-    alt="Jacobian of the softmax of the six scores. The diagonal is positive: 0.24 for cat, 0.17 for mat, 0.08 "
-    "for on, 0.03 for the others. All else is negative, most of all cat against mat with -0.13. Each row "
+    alt="Jacobian of the softmax of the six scores, in hundredths. The diagonal is positive: 24 for cat, 17 for mat, "
+    "8 for on, 3 for the others. All else is negative, most of all cat against mat with -13. Each row "
     "and each column sums to 0.",
     diverging=True,
 )
@@ -804,6 +804,7 @@ plots.panels(
         ("running denominator", {"yours": denominators, "uncorrected": uncorrected}),
     ],
     xlabel="scores read so far",
+    bottom=[None, 0],
     title="Whenever the maximum rises, the denominator is scaled back",
     alt="Two panels over the number of scores read, up to 64. Left: the running maximum climbs in steps from "
     "0.5 to 7.4. Right: your running denominator stays between 2 and 8 and ends at 5.3; without the "
@@ -866,7 +867,7 @@ right_ones = {"torch.softmax": torch.softmax, "by_the_logarithm": by_the_logarit
 # ### Exercise 2.6: the test
 #
 # Three points, in three cells. The first asks for these three wrong implementations. The second and the third judge your test, when
-# it is graded, by 18 others that you cannot see: the second asks for half of them, the third for all. Each of the 18 breaks at
+# it is graded, by 17 others that you cannot see: the second asks for half of them, the third for all. Each of the 17 breaks at
 # least one of the five promises.
 
 
@@ -915,13 +916,13 @@ def test_softmax(implementation) -> None:
 check.test_of("test_softmax", test_softmax, right=right_ones, wrong=wrong_ones)
 
 # %% test="test_softmax-half" points=1
-# Judged when it is graded: four right implementations accepted, half of 18 wrong ones rejected.
+# Judged when it is graded: four right implementations accepted, half of 17 wrong ones rejected.
 check.test_of(
     "test_softmax",
     test_softmax,
     right=right_ones,
     wrong=wrong_ones,
-    later="18 more wrong ones, of which your test should reject at least half",
+    later="17 more wrong ones, of which your test should reject at least half",
 )
 ### BEGIN HIDDEN TESTS
 from attention_course.authoring import implementations
@@ -934,13 +935,13 @@ assert len(_caught) * 2 >= len(_wrong), f"it rejects {len(_caught)} of {len(_wro
 ### END HIDDEN TESTS
 
 # %% test="test_softmax-all" points=1
-# Judged when it is graded: four right implementations accepted, all of 18 wrong ones rejected.
+# Judged when it is graded: four right implementations accepted, all of 17 wrong ones rejected.
 check.test_of(
     "test_softmax",
     test_softmax,
     right=right_ones,
     wrong=wrong_ones,
-    later="18 more wrong ones, of which your test should reject all",
+    later="17 more wrong ones, of which your test should reject all",
 )
 ### BEGIN HIDDEN TESTS
 from attention_course.authoring import implementations

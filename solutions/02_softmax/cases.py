@@ -65,6 +65,10 @@ EXERCISES = [
                 "near 0 the largest scores share all the weight",
                 {"x": torch.tensor([50.0, 50.0, 49.0]), "temperature": 0.01, "dim": 0},
             ),
+            Case(
+                "a low temperature makes much of a small difference",
+                {"x": torch.tensor([1.0, 1.0, 0.99]), "temperature": 0.01, "dim": 0},
+            ),
             Case("dim = 0 runs down the columns", {"x": _square, "temperature": 2.0, "dim": 0}),
             Case(
                 "any axis of three can be named",
@@ -171,8 +175,12 @@ EXERCISES = [
                 {"scores": torch.tensor([[[0.0, 1.0], [300.0, 301.0]]]), "v": torch.tensor([[[1.0], [2.0]]])},
             ),
             Case(
-                "an example may have scores 300 below those of another",
-                {"scores": torch.tensor([[[0.0, 1.0]], [[300.0, 301.0]]]), "v": torch.tensor([[[1.0], [2.0]]] * 2)},
+                "an example may have scores 2000 below those of another",
+                {"scores": torch.tensor([[[0.0, 1.0]], [[2000.0, 2001.0]]]), "v": torch.tensor([[[1.0], [2.0]]] * 2)},
+            ),
+            Case(
+                "all scores of a query may lie far below 0",
+                {"scores": torch.tensor([[[-500.0, -501.0]]]), "v": torch.tensor([[[1.0], [2.0]]])},
             ),
             Case(
                 "the scores of one query may lie 600 apart",

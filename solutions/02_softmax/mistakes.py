@@ -113,21 +113,12 @@ def softmax_logarithm(x, dim):
 
 
 @wrong(
-    "shifting the scores in place",
-    "`x -= ...` writes into the caller's tensor. Write x - ... and give the result a name of its own.",
+    "changing the scores in place, as `x -= ...` does,",
+    "The caller's tensor is not what it was. Write x - ... and give the result a name of its own.",
 )
 def softmax_in_place(x, dim):
     x -= x.amax(dim=dim, keepdim=True)
     powers = torch.exp(x)
-    return powers / powers.sum(dim=dim, keepdim=True)
-
-
-@wrong(
-    "subtracting the maximum with max(dim=...) as it comes, which returns values and places together",
-    "Take .values of it, or use amax, which returns the values alone.",
-)
-def softmax_max_with_places(x, dim):
-    powers = torch.exp(x - x.max(dim=dim, keepdim=True))
     return powers / powers.sum(dim=dim, keepdim=True)
 
 
@@ -141,16 +132,16 @@ def softmax_divides_by_the_maximum(x, dim):
 
 
 @wrong(
-    "computing in 64 bits whatever comes in",
-    "Leave out .double() and dtype=torch.float64: with the shift, float32 is wide enough, and x keeps its dtype.",
+    "a result in 64 bits whatever comes in, as .double() and dtype=torch.float64 give it,",
+    "With the shift float32 is wide enough, and the result has the dtype of x.",
 )
 def softmax_to_float64(x, dim):
     return torch.softmax(x.double(), dim)
 
 
 @wrong(
-    "computing in 32 bits whatever comes in",
-    "Leave out .float() and dtype=torch.float32: with the shift, float64 needs no narrowing, and x keeps its dtype.",
+    "a result in 32 bits whatever comes in, as .float() and dtype=torch.float32 give it,",
+    "With the shift no dtype needs converting, and the result has that of x.",
 )
 def softmax_to_float32(x, dim):
     powers = torch.exp(x.float() - x.float().amax(dim=dim, keepdim=True))
@@ -284,7 +275,7 @@ def temperature_twice(x, temperature, dim):
 
 @wrong(
     "softmax of weights in place of scores",
-    "Softmax is applied twice here. Divide x, the scores, by the temperature and apply softmax once.",
+    "Then softmax is applied twice. Divide x, the scores, by the temperature and apply softmax once.",
 )
 def temperature_of_weights(x, temperature, dim):
     return torch.softmax(torch.softmax(x, dim) / temperature, dim)
@@ -304,7 +295,10 @@ def temperature_last_axis(x, temperature, dim):
     return torch.softmax(x / temperature, -1)
 
 
-@wrong("dividing in place", "`x /= ...` writes into the caller's tensor. Write x / temperature.")
+@wrong(
+    "changing the scores in place, as `x /= ...` does,",
+    "The caller's tensor is not what it was. Write x / temperature, which makes a new one.",
+)
 def temperature_in_place(x, temperature, dim):
     x /= temperature
     return torch.softmax(x, dim)
@@ -359,7 +353,7 @@ def jvp_opposite(p, g):
     return p * ((p * g).sum(dim=-1, keepdim=True) - g)
 
 
-@wrong("one average for all rows", "Every row has an average of its own: sum along the last axis and keep it.")
+@wrong("one sum of p · g for all rows", "Every row has an average of its own: sum along the last axis and keep it.")
 def jvp_one_average(p, g):
     return p * (g - (p * g).sum())
 
@@ -483,16 +477,6 @@ def step_without_keepdim(maximum, denominator, chunk):
     return higher, denominator * torch.exp(maximum - higher) + torch.exp(chunk - higher).sum(dim=-1)
 
 
-@wrong(
-    "max(dim=-1) without .values",
-    "max(dim=...) returns values and places together. Take .values, or use amax, which returns the values alone.",
-)
-def step_max_with_places(maximum, denominator, chunk):
-    higher = torch.maximum(maximum, chunk.max(dim=-1, keepdim=True))
-    arrived = torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
-    return higher, denominator * torch.exp(maximum - higher) + arrived
-
-
 @wrong("returning the denominator first", "The maximum comes first: maximum, denominator.")
 def step_exchanged(maximum, denominator, chunk):
     higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
@@ -501,8 +485,8 @@ def step_exchanged(maximum, denominator, chunk):
 
 
 @wrong(
-    "changing the old denominator in place",
-    "`*=` and `+=` write into the caller's tensor. Write denominator * ... + ..., which makes a new one.",
+    "changing the old denominator in place, as `*=` and `+=` do,",
+    "The caller's tensor is not what it was. Write denominator * ... + ..., which makes a new one.",
 )
 def step_in_place(maximum, denominator, chunk):
     higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
@@ -681,6 +665,22 @@ def repaired_hides_nan(scores, v):
     return torch.nan_to_num(_attention(scores, v, scores.max()))
 
 
+@wrong(
+    "subtracting the maximum of each query only where it is above 0",
+    "A query whose scores all lie far below 0 needs the shift as well, else all of its powers underflow to 0.",
+)
+def repaired_maximum_with_zero(scores, v):
+    return _attention(scores, v, scores.amax(dim=-1, keepdim=True).clamp(min=0))
+
+
+@wrong(
+    "going over to 64 bits and back",
+    "The limit moves, from 104 to 745, and does not go away: these scores lie further apart. The shift removes it.",
+)
+def repaired_in_double_and_back(scores, v):
+    return _attention(scores.double(), v.double(), scores.double().max()).to(scores.dtype)
+
+
 @wrong("no shift at all", "Now the large scores overflow. Shift each query's scores by their own maximum.")
 def repaired_unshifted(scores, v):
     return _attention(scores, v, 0.0)
@@ -704,8 +704,8 @@ def repaired_clamps(scores, v):
 
 
 @wrong(
-    "going over to 64-bit numbers",
-    "They only move the limit, from 104 to 745, and take twice the memory. The shift removes it.",
+    "a result in 64 bits",
+    "64 bits move the limit from 104 to 745 and take twice the memory. The shift removes it, in any dtype.",
 )
 def repaired_in_double(scores, v):
     return _attention(scores.double(), v.double(), scores.double().max())
