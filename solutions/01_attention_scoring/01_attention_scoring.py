@@ -1066,7 +1066,7 @@ for _shape_q, _shape_k in (((2, 3, 4), (2, 5, 4)), ((1, 2, 9), (1, 3, 9)), ((3, 
 # The price is that $M$ has rank at most `d_k`.
 #
 # * *Yes, else the scores are symmetric:* a single matrix $M$ need not be symmetric. Scores are symmetric if, for example, `W_q` and `W_k` are equal.
-# * *Yes, else it cannot learn:* it can; the bilinear score was used for years.
+# * *Yes, else it cannot learn:* it can; the matrix of Luong's bilinear score is learned.
 #
 # </details>
 #

@@ -110,7 +110,7 @@ def dot_reshaped(q, k):
     return q @ k.reshape(k.shape[0], k.shape[2], k.shape[1])
 
 
-@wrong("dividing by the square root of d", "You are one exercise ahead: that is 1.4. Here it is the dot product alone.")
+@wrong("dividing by the square root of d", "That comes in exercise 1.4. Here it is the dot product alone.")
 def dot_scaled_already(q, k):
     return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
 
@@ -598,7 +598,7 @@ def theirs_transposed(q, k):
 
 
 @wrong(
-    "dividing by the number of tokens, 6 in their sentence,",
+    "a softmax over the queries of the scores divided by the number of queries, 6 in their sentence,",
     "Then a match would get e^1 = 2.7 times the weight of a mismatch in its column. In their map it gets 4.5 times.",
 )
 def theirs_by_tokens(q, k):

@@ -6,7 +6,7 @@ from attention_course.authoring import Case, Exercise, numbers
 
 _six = torch.tensor([0.0, 3.0, 0.0, 1.0, 0.0, 2.0])  # what "sat" gives to the six tokens
 _square = torch.tensor([[0.0, 3.0], [0.0, 0.0]])
-_extreme = torch.tensor([[1e4, 0.0, -1e4], [-1e4, -1e4, -10001.0]])
+_extreme = torch.tensor([[1e6, 0.0, -1e6], [-1e6, -1e6, -1000001.0]])
 _axes = {"inputs": {"x": "B Tq Tk", "dim": ""}, "outputs": {"weights": "B Tq Tk"}}
 _inf = float("inf")
 _lowest = torch.finfo(torch.float32).min
@@ -33,7 +33,7 @@ EXERCISES = [
             Case("large scores do not overflow", {"x": torch.tensor([100.0, 102.0, 101.0]), "dim": 0}),
             Case("scores far below 0 do not underflow", {"x": torch.tensor([-1000.0, -1001.0, -1003.0]), "dim": -1}),
             Case("rows 300 apart each have their own maximum", {"x": _rows_apart, "dim": 1}),
-            Case("scores of 10000 and -10000 in one tensor are fine", {"x": _extreme, "dim": 1}),
+            Case("scores of a million and minus a million in one tensor are fine", {"x": _extreme, "dim": 1}),
             Case("any axis of three can be named", {"x": numbers(1, 2, 3, 4), "dim": -2}),
         ],
     ),
@@ -47,7 +47,7 @@ EXERCISES = [
             Case("dim = 0 runs down the columns", {"x": _square, "dim": 0}),
             Case("a weight of e^-200 has the logarithm -200", {"x": torch.tensor([0.0, 200.0]), "dim": 0}),
             Case("rows 300 apart each have their own maximum", {"x": _rows_apart, "dim": 1}),
-            Case("scores of 10000 and -10000 in one tensor are fine", {"x": _extreme, "dim": 1}),
+            Case("scores of a million and minus a million in one tensor are fine", {"x": _extreme, "dim": 1}),
             Case("any axis of three can be named", {"x": numbers(2, 2, 3, 4), "dim": -2}),
         ],
     ),
@@ -89,6 +89,11 @@ EXERCISES = [
                 differentiate=False,
             ),
             Case(
+                "g may be large, above 0 and below",
+                {"p": torch.tensor([0.8, 0.2]), "g": torch.tensor([-100.0, 300.0])},
+                differentiate=False,
+            ),
+            Case(
                 "where g is the same for all, nothing comes through",
                 {"p": torch.tensor([0.5, 0.3, 0.2]), "g": torch.tensor([4.0, 4.0, 4.0])},
                 differentiate=False,
@@ -125,6 +130,11 @@ EXERCISES = [
             Case(
                 "when the maximum rises, the old sum is scaled down",
                 _step([2.0], [1.5], [3.0, 0.0]),
+                differentiate=False,
+            ),
+            Case(
+                "a million scores 50 below the new maximum no longer count",
+                _step([2.0], [1e6], [52.0, 0.0]),
                 differentiate=False,
             ),
             Case(
