@@ -49,7 +49,7 @@ def _nan(q, k):
 
 
 def _raises(q, k):
-    return q @ k  # the inner axes do not meet
+    return q @ k.transpose(-2, -1)[:, 1:]  # the inner axes do not meet
 
 
 def _product(q, k):

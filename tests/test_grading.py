@@ -81,7 +81,7 @@ def test_one_bad_answer_costs_one_exercise(course):
     broken = {
         "weighted_context": "def weighted_context(weights, v):\n    while True:\n        pass\n",
         "bilinear_scores": "def bilinear_scores(q, k, W):\n    return q @ W.T @ k.transpose(-2, -1)\n",
-        "numpy_scores": "def numpy_scores(q, k):\n    raise RuntimeError('no')\n",
+        "their_weights": "def their_weights(q, k):\n    raise RuntimeError('no')\n",
         "counterexample": "def counterexample(:\n",
     }
     for cell in solved.cells:

@@ -204,24 +204,26 @@ class AttentionList(_Layer):
         return [weights @ self.W_v(tokens), weights]
 
 
-# 1.8 numpy_scores ---------------------------------------------------------------------------------------------------
+# 1.8 their_weights --------------------------------------------------------------------------------------------------
 
-right = alternatives_of("numpy_scores")
-
-
-@right
-def numpy_product(q, k):
-    return q @ k.T / math.sqrt(q.shape[1])
+right = alternatives_of("their_weights")
 
 
 @right
-def numpy_einsum(q, k):
-    return np.einsum("id,jd->ij", q, k) / np.sqrt(q.shape[-1]).astype(q.dtype)
+def theirs_from_scaled_scores(q, k):
+    scaled = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    return (scaled / math.sqrt(q.shape[-1])).softmax(1)
 
 
 @right
-def numpy_comprehension(q, k):
-    return np.array([[np.dot(a, b) / math.sqrt(len(a)) for b in k] for a in q], dtype=q.dtype)
+def theirs_by_hand(q, k):
+    powers = torch.exp(torch.einsum("bid,bjd->bij", q, k) / k.shape[2])
+    return powers / powers.sum(dim=-2, keepdim=True)
+
+
+@right
+def theirs_keys_ask(q, k):
+    return torch.softmax(k @ q.mT / q.size(-1), dim=-1).mT
 
 
 # 1.9 counterexample -------------------------------------------------------------------------------------------------

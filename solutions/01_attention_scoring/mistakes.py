@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -43,7 +42,7 @@ def context_takes_the_largest(weights, v):
 
 
 @wrong(
-    "dividing by the number of values after the sum",
+    "dividing the weighted sum by the number of values, as a mean in place of the sum does,",
     "The weights sum to 1 already, so the weighted sum is the average.",
 )
 def context_divided_again(weights, v):
@@ -61,10 +60,28 @@ def context_transposed(weights, v):
 
 
 @wrong(
-    "cutting the weights off with .detach()", "The weights are what attention learns; their gradient must come through."
+    "cutting the weights off from the graph, as .detach() and .data do,",
+    "The weights are what attention learns; their gradient must come through.",
 )
 def context_detached(weights, v):
     return weights.detach() @ v
+
+
+@wrong(
+    "multiplying weights and values entry by entry, weights * v,",
+    "Row i of the result is a sum over all values: a matrix product, written @. The sign * pairs entries by their "
+    "place, and works only where the shapes happen to agree.",
+)
+def context_entry_by_entry(weights, v):
+    return weights * v
+
+
+@wrong(
+    "multiplying with the values turned around, weights @ v.transpose(-2, -1),",
+    "(B, Tq, Tk) and (B, Tk, d_v) meet at Tk as they are: nothing has to be turned.",
+)
+def context_values_turned(weights, v):
+    return weights @ v.transpose(-2, -1)
 
 
 # 1.2 dot_scores -----------------------------------------------------------------------------------------------------
@@ -93,7 +110,7 @@ def dot_reshaped(q, k):
     return q @ k.reshape(k.shape[0], k.shape[2], k.shape[1])
 
 
-@wrong("dividing by the square root of d", "You are one exercise ahead: that is 1.4. Here it is the dot product alone.")
+@wrong("dividing by the square root of d", "That comes in exercise 1.4. Here it is the dot product alone.")
 def dot_scaled_already(q, k):
     return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
 
@@ -103,14 +120,14 @@ def dot_softmaxed(q, k):
     return torch.softmax(q @ k.transpose(-2, -1), dim=-1)
 
 
-@wrong("the negative distance between query and key", "A score is the sum of the products of their entries.")
+@wrong("the negative squared distance between query and key", "A score is the sum of the products of their entries.")
 def dot_distance(q, k):
     return -(q[:, :, None] - k[:, None]).pow(2).sum(-1)
 
 
 @wrong(
-    "filling a float32 tensor of zeros, whatever the input is,",
-    "Make it with q.new_zeros(...), or better: one product, no zeros.",
+    "a result in float32 whatever the input is, from torch.zeros without a dtype or from .float(),",
+    "Nothing needs converting; and one matrix product needs no tensor of zeros.",
 )
 def dot_always_single(q, k):
     scores = torch.zeros(q.shape[0], q.shape[1], k.shape[1])
@@ -120,11 +137,35 @@ def dot_always_single(q, k):
 
 
 @wrong(
-    "transpose_ with an underscore",
-    "It turns the caller's keys around for good. transpose without the underscore leaves them alone.",
+    "changing the keys in place, as transpose_ with an underscore does,",
+    "The caller's keys are not what they were. transpose without the underscore leaves them alone.",
 )
 def dot_in_place(q, k):
     return q @ k.transpose_(-2, -1)
+
+
+@wrong(
+    "q @ k, with the keys as they come",
+    "The axis that is summed over stands last on the left and second to last on the right: turn the last two of k.",
+)
+def dot_not_turned(q, k):
+    return q @ k
+
+
+@wrong(
+    "q @ k.T, which turns all the axes of k",
+    "With three axes, k.T is (d, Tk, B). The batch stays in front: exchange the last two axes alone.",
+)
+def dot_all_axes_turned(q, k):
+    return q @ k.permute(2, 1, 0)  # what k.T does, without its warning that it will go
+
+
+@wrong(
+    "(q * k).sum(-1), which pairs query i with key i",
+    "Every query meets every key: Tq · Tk scores for each example, by one matrix product.",
+)
+def dot_in_pairs(q, k):
+    return (q * k).sum(-1)
 
 
 # 1.3 score_variance -------------------------------------------------------------------------------------------------
@@ -138,8 +179,8 @@ def variance_std(d, n):
 
 
 @wrong(
-    "the variance of the single products",
-    "A dot product is their sum: sum over the axis of length d before you take the variance.",
+    "numbers whose variance is 1 for every d: the single products before they are summed, or dot products over √d,",
+    "A dot product is the sum of its d products, and nothing is divided yet: (q * k).sum(dim=-1).",
 )
 def variance_not_summed(d, n):
     return (torch.randn(n, d) * torch.randn(n, d)).var().item()
@@ -164,7 +205,10 @@ def variance_same_vector(d, n):
     return (q * q).sum(-1).var().item()
 
 
-@wrong("taking the variance of cosines", "Do not normalise the vectors: their length is part of the score.")
+@wrong(
+    "the variance of cosines, which is also that of dot products divided by d,",
+    "A dot product is neither divided by the lengths of its vectors nor by d.",
+)
 def variance_cosine(d, n):
     return torch.nn.functional.cosine_similarity(torch.randn(n, d), torch.randn(n, d)).var().item()
 
@@ -242,7 +286,15 @@ def bilinear_transposed(q, k, W):
 
 @wrong("leaving W out", "Without W, q and k need the same length, and nothing can be learned.")
 def bilinear_without_W(q, k, W):
-    return q @ k.transpose(-2, -1) + 0 * W.sum()
+    return q @ k.transpose(-2, -1)
+
+
+@wrong(
+    "q @ W @ k, with the keys as they come",
+    "Once q @ W is (B, Tq, d_k) it is exercise 1.2 again: the last two axes of k have to be exchanged.",
+)
+def bilinear_keys_not_turned(q, k, W):
+    return q @ W @ k
 
 
 @wrong("dividing by the square root of d_k", "W can learn any scale, so this score is not divided.")
@@ -300,14 +352,41 @@ def additive_tanh_first(q, k, W_q, W_k, w):
     return (torch.tanh(q @ W_q)[:, :, None] + torch.tanh(k @ W_k)[:, None]) @ w
 
 
+@wrong("a tanh on the query alone", "Add query and key first; the tanh comes after, on their sum.")
+def additive_tanh_of_query(q, k, W_q, W_k, w):
+    return (torch.tanh(q @ W_q)[:, :, None] + (k @ W_k)[:, None]) @ w
+
+
+@wrong("a tanh on the key alone", "Add query and key first; the tanh comes after, on their sum.")
+def additive_tanh_of_key(q, k, W_q, W_k, w):
+    return ((q @ W_q)[:, :, None] + torch.tanh(k @ W_k)[:, None]) @ w
+
+
+@wrong(
+    "adding q @ W_q and k @ W_k as they come, so that query i meets key i alone",
+    "Every query meets every key: give the query an axis of length 1 after Tq, and the key one before Tk.",
+)
+def additive_in_pairs(q, k, W_q, W_k, w):
+    return torch.tanh(q @ W_q + k @ W_k) @ w
+
+
+@wrong(
+    "a tanh written out in exponentials, which overflow for large numbers",
+    "e^1000 is infinite, and infinity over infinity is no number. torch.tanh takes numbers of any size.",
+)
+def additive_tanh_by_hand(q, k, W_q, W_k, w):
+    x = (q @ W_q)[:, :, None] + (k @ W_k)[:, None]
+    return (torch.exp(x) - torch.exp(-x)) / (torch.exp(x) + torch.exp(-x)) @ w
+
+
 @wrong("multiplying query and key in the hidden layer", "This score adds them, which is where its name comes from.")
 def additive_product(q, k, W_q, W_k, w):
     return torch.tanh((q @ W_q)[:, :, None] * (k @ W_k)[:, None]) @ w
 
 
 @wrong(
-    "giving the new axis of length 1 to the wrong one of the two",
-    "The query is (B, Tq, 1, d_h) and the key (B, 1, Tk, d_h); you have them the other way round.",
+    "scores with keys as rows, as where the query is (B, 1, Tq, d_h) and the key (B, Tk, 1, d_h)",
+    "Rows are queries: the query should be (B, Tq, 1, d_h) and the key (B, 1, Tk, d_h).",
 )
 def additive_swapped(q, k, W_q, W_k, w):
     return torch.tanh((q @ W_q)[:, None] + (k @ W_k)[:, :, None]) @ w
@@ -379,7 +458,7 @@ class AttentionWrongAxis(_Layer):
 
 @wrong(
     "making the keys with W_q",
-    "Copy and paste? Keys come from W_k. With one matrix for both, every token looks for its own kind.",
+    "Keys come from W_k. With one matrix for both, scores are symmetric: x asks y for what y asks x.",
 )
 class AttentionKeysFromQueries(_Layer):
     def forward(self, x):
@@ -392,6 +471,17 @@ class AttentionWithoutValues(_Layer):
     def forward(self, x):
         q = self.W_q(x)
         return _attend(q, self.W_k(x), x, math.sqrt(q.shape[-1]))
+
+
+@wrong(
+    "multiplying weights and values entry by entry",
+    "Each context is a sum over all values: weighted_context from exercise 1.1, or the matrix product @.",
+)
+class AttentionEntryByEntry(_Layer):
+    def forward(self, x):
+        q = self.W_q(x)
+        _, weights = _attend(q, self.W_k(x), self.W_v(x), math.sqrt(q.shape[-1]))
+        return weights * self.W_v(x), weights
 
 
 @wrong("returning the weights first", "The context comes first: `return context, weights`.")
@@ -448,59 +538,71 @@ class AttentionContextOnly(_Layer):
         return _attend(q, self.W_k(x), self.W_v(x), math.sqrt(q.shape[-1]))[0]
 
 
-# 1.8 numpy_scores ---------------------------------------------------------------------------------------------------
+# 1.8 their_weights --------------------------------------------------------------------------------------------------
 
-wrong = mistakes_of("numpy_scores")
-
-
-@wrong("computing it with PyTorch", "Here it should be NumPy from end to end.")
-def numpy_with_torch(q, k):
-    return torch.from_numpy(q) @ torch.from_numpy(k).T / math.sqrt(q.shape[1])
-
-
-@wrong("not dividing", "These are dot products; divide them by the root of d.")
-def numpy_unscaled(q, k):
-    return q @ k.T
-
-
-@wrong("dividing by d", "By its square root: math.sqrt(q.shape[1]).")
-def numpy_by_d(q, k):
-    return q @ k.T / q.shape[1]
-
-
-@wrong("dividing by the root of the number of keys", "k.shape is (Tk, d): the root of d is meant.")
-def numpy_by_keys(q, k):
-    return q @ k.T / np.sqrt(np.array(k.shape[0], dtype=q.dtype))
-
-
-@wrong("keys as rows", "Rows are queries, columns are keys: scores[i, j] with i for the query.")
-def numpy_transposed(q, k):
-    return k @ q.T / np.array(math.sqrt(q.shape[1]), dtype=q.dtype)
+wrong = mistakes_of("their_weights")
 
 
 @wrong(
-    "a 64-bit number creeping in, from np.zeros without a dtype or from np.sqrt of a whole number,",
-    "Say np.zeros(..., dtype=q.dtype), and take the root with math.sqrt.",
+    "attention as it should be: softmax over the keys of the scores divided by √d",
+    "Their map is another one: its rows do not sum to 1.",
 )
-def numpy_always_double(q, k):
-    scores = np.zeros((len(q), len(k)))
-    for i in range(len(q)):
-        for j in range(len(k)):
-            scores[i, j] = q[i] @ k[j] / math.sqrt(q.shape[1])
-    return scores
+def theirs_is_right(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1)
+
+
+@wrong("a softmax over the keys of the scores divided by d", "In their map the rows do not sum to 1. What does?")
+def theirs_by_rows(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1) / q.shape[-1], dim=-1)
 
 
 @wrong(
-    "multiplying entry by entry",
-    "q * k pairs query i with key i alone, and needs as many of the one as of the other. Every query meets every key.",
+    "a softmax over the queries of the scores divided by √d",
+    "Then a match would get e^3 = 20 times the weight of a mismatch in its column. In their map it gets 4.5 times.",
 )
-def numpy_elementwise(q, k):
-    return (q * k).sum(-1) / np.sqrt(q.shape[1]).astype(q.dtype)
+def theirs_by_root(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=1)
 
 
-@wrong("a list of lists", says="it should return a NumPy array")
-def numpy_list(q, k):
-    return [[float(a @ b) / math.sqrt(q.shape[1]) for b in k] for a in q]
+@wrong(
+    "a softmax over the queries of the scores, not divided at all",
+    "Then a match would get e^6 = 403 times the weight of a mismatch in its column. In their map it gets 4.5 times.",
+)
+def theirs_undivided(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1), dim=1)
+
+
+@wrong(
+    "one softmax over all pairs of a sentence",
+    "Then all the weights of a map would sum to 1 together. In theirs, every column does.",
+)
+def theirs_over_all_pairs(q, k):
+    scores = q @ k.transpose(-2, -1) / q.shape[-1]
+    return torch.softmax(scores.flatten(1), dim=-1).reshape(scores.shape)
+
+
+@wrong(
+    "a softmax over the queries first, and a division by d after it",
+    "Then the columns of their map would sum to 1/4. A division that softmax is to notice comes before it.",
+)
+def theirs_divided_after(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1), dim=1) / q.shape[-1]
+
+
+@wrong(
+    "their map with queries as columns and keys as rows",
+    "They draw queries as rows, as this course does; it is the sums that run along the other axis.",
+)
+def theirs_transposed(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1) / q.shape[-1], dim=1).transpose(-2, -1)
+
+
+@wrong(
+    "a softmax over the queries of the scores divided by the number of queries, 6 in their sentence,",
+    "Then a match would get e^1 = 2.7 times the weight of a mismatch in its column. In their map it gets 4.5 times.",
+)
+def theirs_by_tokens(q, k):
+    return torch.softmax(q @ k.transpose(-2, -1) / q.shape[1], dim=1)
 
 
 # 1.9 counterexample -------------------------------------------------------------------------------------------------

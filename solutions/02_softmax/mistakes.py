@@ -113,8 +113,8 @@ def softmax_logarithm(x, dim):
 
 
 @wrong(
-    "shifting the scores in place",
-    "`x -= ...` writes into the caller's tensor. Write x - ... and give the result a name of its own.",
+    "changing the scores in place, as `x -= ...` does,",
+    "The caller's tensor is not what it was. Write x - ... and give the result a name of its own.",
 )
 def softmax_in_place(x, dim):
     x -= x.amax(dim=dim, keepdim=True)
@@ -123,8 +123,25 @@ def softmax_in_place(x, dim):
 
 
 @wrong(
-    "computing in 32 bits whatever comes in",
-    "Leave out .float() and dtype=torch.float32: with the shift, every dtype is safe.",
+    "dividing the scores by their maximum",
+    "A division changes the differences between scores, on which the weights depend. Subtract the maximum.",
+)
+def softmax_divides_by_the_maximum(x, dim):
+    powers = torch.exp(x / x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+@wrong(
+    "a result in 64 bits whatever comes in, as .double() and dtype=torch.float64 give it,",
+    "With the shift float32 is wide enough, and the result has the dtype of x.",
+)
+def softmax_to_float64(x, dim):
+    return torch.softmax(x.double(), dim)
+
+
+@wrong(
+    "a result in 32 bits whatever comes in, as .float() and dtype=torch.float32 give it,",
+    "With the shift no dtype needs converting, and the result has that of x.",
 )
 def softmax_to_float32(x, dim):
     powers = torch.exp(x.float() - x.float().amax(dim=dim, keepdim=True))
@@ -258,7 +275,7 @@ def temperature_twice(x, temperature, dim):
 
 @wrong(
     "softmax of weights in place of scores",
-    "Softmax is applied twice here. Divide x, the scores, by the temperature and apply softmax once.",
+    "Then softmax is applied twice. Divide x, the scores, by the temperature and apply softmax once.",
 )
 def temperature_of_weights(x, temperature, dim):
     return torch.softmax(torch.softmax(x, dim) / temperature, dim)
@@ -278,7 +295,10 @@ def temperature_last_axis(x, temperature, dim):
     return torch.softmax(x / temperature, -1)
 
 
-@wrong("dividing in place", "`x /= ...` writes into the caller's tensor. Write x / temperature.")
+@wrong(
+    "changing the scores in place, as `x /= ...` does,",
+    "The caller's tensor is not what it was. Write x / temperature, which makes a new one.",
+)
 def temperature_in_place(x, temperature, dim):
     x /= temperature
     return torch.softmax(x, dim)
@@ -333,7 +353,7 @@ def jvp_opposite(p, g):
     return p * ((p * g).sum(dim=-1, keepdim=True) - g)
 
 
-@wrong("one average for all rows", "Every row has an average of its own: sum along the last axis and keep it.")
+@wrong("one sum of p · g for all rows", "Every row has an average of its own: sum along the last axis and keep it.")
 def jvp_one_average(p, g):
     return p * (g - (p * g).sum())
 
@@ -359,164 +379,126 @@ def jvp_matrix(p, g):
     return torch.diag_embed(p) - p[..., :, None] * p[..., None, :]
 
 
-# 2.5 online_softmax -------------------------------------------------------------------------------------------------
+# 2.5 online_step ----------------------------------------------------------------------------------------------------
 
-
-def _online(chunks, start, update, finish=None):
-    """The right loop with one part exchanged: how it starts, how the denominator is updated, how it ends."""
-    maximum = torch.full_like(chunks[0][..., :1], start)
-    denominator = torch.zeros_like(maximum)
-    for chunk in chunks:
-        higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
-        denominator = update(denominator, maximum, higher, chunk)
-        maximum = higher
-    if finish:
-        return finish(maximum, denominator)
-    return torch.cat([torch.exp(c - maximum) / denominator for c in chunks], dim=-1), maximum, denominator
-
-
-def _lowest(chunks):
-    return torch.finfo(chunks[0].dtype).min
-
-
-def _right(denominator, maximum, higher, chunk):
-    return denominator * torch.exp(maximum - higher) + torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
-
-
-wrong = mistakes_of("online_softmax")
+wrong = mistakes_of("online_step")
 
 
 @wrong(
     "a denominator that is not corrected when the maximum rises",
-    "What was summed before still has the old maximum subtracted. Multiply it by e^(old - new) "
-    "before you replace the old maximum.",
+    "What was summed before still has the old maximum subtracted. Multiply it by e^(old - new).",
 )
-def online_uncorrected(chunks):
-    def update(denominator, maximum, higher, chunk):
-        return denominator + torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
-
-    return _online(chunks, _lowest(chunks), update)
+def step_uncorrected(maximum, denominator, chunk):
+    higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
+    return higher, denominator + torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
 
 
 @wrong(
     "correcting with e^(new - old)",
     "The maximum has risen, so the old terms must shrink: the exponent is old minus new, never above 0.",
 )
-def online_wrong_way(chunks):
-    def update(denominator, maximum, higher, chunk):
-        return denominator * torch.exp(higher - maximum) + torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
-
-    return _online(chunks, _lowest(chunks), update)
-
-
-@wrong(
-    "a running maximum that starts at 0",
-    "If all scores are below 0, the maximum stays at 0, which is none of them. Start from the lowest finite number.",
-)
-def online_starts_at_zero(chunks):
-    return _online(chunks, 0.0, _right)
+def step_wrong_way(maximum, denominator, chunk):
+    higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
+    arrived = torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
+    return higher, denominator * torch.exp(higher - maximum) + arrived
 
 
 @wrong(
-    "a running maximum that starts at minus infinity",
-    "It works until a whole chunk is -inf: then old and new maximum are both -inf, and their difference is nan. "
-    "Start from torch.finfo(chunks[0].dtype).min.",
+    "subtracting the old maximum from the chunk",
+    "What the chunk adds has the new maximum subtracted, which can be larger.",
 )
-def online_starts_at_minus_infinity(chunks):
-    return _online(chunks, -torch.inf, _right)
+def step_old_maximum(maximum, denominator, chunk):
+    higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
+    arrived = torch.exp(chunk - maximum).sum(dim=-1, keepdim=True)
+    return higher, denominator * torch.exp(maximum - higher) + arrived
 
 
-@wrong("a denominator that starts at 1", "Nothing has been read yet, so the sum is 0.")
-def online_counts_one_more(chunks):
-    maximum = chunks[0].amax(dim=-1, keepdim=True).clamp(min=_lowest(chunks))
-    denominator = torch.ones_like(maximum)
-    for chunk in chunks:
-        higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
-        denominator = _right(denominator, maximum, higher, chunk)
-        maximum = higher
-    return torch.cat([torch.exp(c - maximum) / denominator for c in chunks], dim=-1), maximum, denominator
+@wrong(
+    "adding the chunk with the old maximum subtracted, and correcting the whole sum afterwards",
+    "On paper it is the same, but e^(score - old maximum) overflows where the score is much larger. "
+    "Subtract the new maximum from the chunk.",
+)
+def step_corrects_the_chunk_too(maximum, denominator, chunk):
+    higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
+    total = denominator + torch.exp(chunk - maximum).sum(dim=-1, keepdim=True)
+    return higher, total * torch.exp(maximum - higher)
 
 
-@wrong("a denominator that forgets the chunks before", "Add what the chunk brings to what was there, corrected.")
-def online_forgets(chunks):
-    def update(denominator, maximum, higher, chunk):
-        return torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
+@wrong(
+    "a maximum that is not handed on: the old one comes back with the corrected sum",
+    "The next step needs the new maximum, to which the sum now belongs.",
+)
+def step_keeps_the_maximum(maximum, denominator, chunk):
+    higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
+    arrived = torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
+    return maximum.clone(), denominator * torch.exp(maximum - higher) + arrived
 
-    return _online(chunks, _lowest(chunks), update)
+
+@wrong("a denominator that forgets what was read before", "Add what the chunk brings to what was there, corrected.")
+def step_forgets(maximum, denominator, chunk):
+    higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
+    return higher, torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
+
+
+@wrong(
+    "the maximum of the chunk alone",
+    "If the chunk has nothing larger, the maximum stays as it was: compare the two with torch.maximum.",
+)
+def step_maximum_of_the_chunk(maximum, denominator, chunk):
+    latest = chunk.amax(dim=-1, keepdim=True)
+    return latest, denominator * torch.exp(maximum - latest) + torch.exp(chunk - latest).sum(dim=-1, keepdim=True)
 
 
 @wrong(
     "summing the powers without the shift",
     "The chunk's scores also need the maximum subtracted before the exponential.",
 )
-def online_unshifted_sum(chunks):
-    def update(denominator, maximum, higher, chunk):
-        return denominator * torch.exp(maximum - higher) + torch.exp(chunk).sum(dim=-1, keepdim=True)
-
-    return _online(chunks, _lowest(chunks), update)
-
-
-@wrong(
-    "a softmax of each chunk by itself",
-    "The weights of *all* chunks together sum to 1. Make them after the loop, with the final maximum and denominator.",
-)
-def online_chunk_by_chunk(chunks):
-    def finish(maximum, denominator):
-        return torch.cat([torch.softmax(c, dim=-1) for c in chunks], dim=-1), maximum, denominator
-
-    return _online(chunks, _lowest(chunks), _right, finish)
-
-
-@wrong(
-    "making the weights inside the loop, from the maximum so far,",
-    "A larger score may still come. Make the weights after the loop, with the final maximum and denominator.",
-)
-def online_weights_too_early(chunks):
-    early = []
-
-    def update(denominator, maximum, higher, chunk):
-        early.append(torch.exp(chunk - higher))
-        return _right(denominator, maximum, higher, chunk)
-
-    def finish(maximum, denominator):
-        return torch.cat([e / denominator for e in early], dim=-1), maximum, denominator
-
-    return _online(chunks, _lowest(chunks), update, finish)
+def step_unshifted_sum(maximum, denominator, chunk):
+    higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
+    return higher, denominator * torch.exp(maximum - higher) + torch.exp(chunk).sum(dim=-1, keepdim=True)
 
 
 @wrong(
     "sharing one maximum between all rows",
     "Each row keeps a maximum of its own: take it along the last axis, with keepdim=True.",
 )
-def online_one_maximum(chunks):
-    maximum = torch.full_like(chunks[0][..., :1], _lowest(chunks))
-    denominator = torch.zeros_like(maximum)
-    for chunk in chunks:
-        higher = torch.maximum(maximum, chunk.max())
-        denominator = _right(denominator, maximum, higher, chunk)
-        maximum = higher
-    return torch.cat([torch.exp(c - maximum) / denominator for c in chunks], dim=-1), maximum, denominator
+def step_one_maximum(maximum, denominator, chunk):
+    higher = torch.maximum(maximum, chunk.max())
+    arrived = torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
+    return higher, denominator * torch.exp(maximum - higher) + arrived
 
 
 @wrong(
     "leaving out keepdim=True",
     "Maximum and denominator have the shape (..., 1), so that they line up with every chunk.",
 )
-def online_without_keepdim(chunks):
-    maximum = torch.full_like(chunks[0][..., 0], _lowest(chunks))
-    denominator = torch.zeros_like(maximum)
-    for chunk in chunks:
-        higher = torch.maximum(maximum, chunk.amax(dim=-1))
-        denominator = denominator * torch.exp(maximum - higher) + torch.exp(chunk - higher).sum(dim=-1)
-        maximum = higher
-    return torch.cat([torch.exp(c - maximum) / denominator for c in chunks], dim=-1), maximum, denominator
+def step_without_keepdim(maximum, denominator, chunk):
+    higher = torch.maximum(maximum, chunk.amax(dim=-1))
+    return higher, denominator * torch.exp(maximum - higher) + torch.exp(chunk - higher).sum(dim=-1)
+
+
+@wrong("returning the denominator first", "The maximum comes first: maximum, denominator.")
+def step_exchanged(maximum, denominator, chunk):
+    higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
+    arrived = torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
+    return denominator * torch.exp(maximum - higher) + arrived, higher
 
 
 @wrong(
-    "returning the weights alone", "Return three things: weights, maximum, denominator. Lesson 11 needs the last two."
+    "changing the old denominator in place, as `*=` and `+=` do,",
+    "The caller's tensor is not what it was. Write denominator * ... + ..., which makes a new one.",
 )
-def online_weights_only(chunks):
-    return torch.softmax(torch.cat(chunks, dim=-1), dim=-1)
+def step_in_place(maximum, denominator, chunk):
+    higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
+    denominator *= torch.exp(maximum - higher)
+    denominator += torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
+    return higher, denominator
+
+
+@wrong("returning the denominator alone", says="it should return 2 things: maximum and denominator")
+def step_denominator_alone(maximum, denominator, chunk):
+    higher = torch.maximum(maximum, chunk.amax(dim=-1, keepdim=True))
+    return denominator * torch.exp(maximum - higher) + torch.exp(chunk - higher).sum(dim=-1, keepdim=True)
 
 
 # 2.6 test_softmax ---------------------------------------------------------------------------------------------------
@@ -683,6 +665,22 @@ def repaired_hides_nan(scores, v):
     return torch.nan_to_num(_attention(scores, v, scores.max()))
 
 
+@wrong(
+    "subtracting the maximum of each query only where it is above 0",
+    "A query whose scores all lie far below 0 needs the shift as well, else all of its powers underflow to 0.",
+)
+def repaired_maximum_with_zero(scores, v):
+    return _attention(scores, v, scores.amax(dim=-1, keepdim=True).clamp(min=0))
+
+
+@wrong(
+    "going over to 64 bits and back",
+    "The limit moves, from 104 to 745, and does not go away: these scores lie further apart. The shift removes it.",
+)
+def repaired_in_double_and_back(scores, v):
+    return _attention(scores.double(), v.double(), scores.double().max()).to(scores.dtype)
+
+
 @wrong("no shift at all", "Now the large scores overflow. Shift each query's scores by their own maximum.")
 def repaired_unshifted(scores, v):
     return _attention(scores, v, 0.0)
@@ -706,8 +704,8 @@ def repaired_clamps(scores, v):
 
 
 @wrong(
-    "going over to 64-bit numbers",
-    "They only move the limit, from 104 to 745, and take twice the memory. The shift removes it.",
+    "a result in 64 bits",
+    "64 bits move the limit from 104 to 745 and take twice the memory. The shift removes it, in any dtype.",
 )
 def repaired_in_double(scores, v):
     return _attention(scores.double(), v.double(), scores.double().max())
