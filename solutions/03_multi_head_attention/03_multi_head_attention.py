@@ -21,7 +21,7 @@
 #
 # | | |
 # |---|---|
-# | time | 90 minutes |
+# | time | 115 minutes, with a place to stop after section 5 |
 # | difficulty | moderate; most of the care goes into axes |
 # | builds on | lesson 01: queries, keys, values, √d; lesson 02: softmax |
 # | you will write | 5 functions and a layer, none longer than 12 lines; a counterexample, the explanation of a wrong map, and a repair |

@@ -127,7 +127,8 @@ def attention_survives_an_empty_row(q, k, v, mask=None, dropout=None):
 @right
 def attention_with_the_fused_context(q, k, v, mask=None, dropout=None):
     identity = torch.eye(k.shape[2], dtype=v.dtype, device=v.device).expand(*k.shape[:2], -1, -1)
-    weights = F.scaled_dot_product_attention(q, k, identity, attn_mask=mask)
+    kept = None if mask is None else mask.expand(*q.shape[:3], k.shape[2])
+    weights = F.scaled_dot_product_attention(q, k, identity, attn_mask=kept)
     return (weights if dropout is None else dropout(weights)) @ v, weights
 
 

@@ -269,7 +269,7 @@ def sinusoidal_fractions(T, d):
     return _alternate(angles.sin(), angles.cos(), d)
 
 
-@wrong("an extra axis for the batch", "Here the table alone is wanted, (T, d); adding it to a batch is exercise 4.4.")
+@wrong("an extra axis for the batch", "Here the table alone is wanted, (T, d); it meets a batch later on.")
 def sinusoidal_batched(T, d):
     angles = _places(T) * _rates(d)
     return _alternate(angles.sin(), angles.cos(), d)[None]
@@ -441,8 +441,8 @@ class LearnedFromOne(_Learned):
 
 
 @wrong(
-    "giving every token the same row",
-    "Looking up T, or one number, gives one row. Look up 0, 1, …, T - 1: torch.arange(T).",
+    "giving every token row 0",
+    "Each place has a row of its own: look up 0, 1, …, T - 1, torch.arange(T).",
 )
 class LearnedOneRow(_Learned):
     def forward(self, x):
@@ -467,7 +467,10 @@ class LearnedMultiplies(_Learned):
         return x * self.rows(x)
 
 
-@wrong("cutting the table off with .detach() or .data", "Then it is never learned: its gradient must come through.")
+@wrong(
+    "cutting the table off from the graph, as .detach() or .data does,",
+    "Then it is never learned: its gradient must come through.",
+)
 class LearnedDetached(_Learned):
     def forward(self, x):
         return x + self.rows(x).detach()
@@ -645,7 +648,7 @@ def rope_in_place(x, positions):
 
 
 @wrong(
-    "filling a float32 tensor, whatever x is,",
+    "a float32 result, whatever x is,",
     "Make it from x, with torch.empty_like(x), or stack the halves and flatten.",
 )
 def rope_always_single(x, positions):
