@@ -144,10 +144,16 @@ EXERCISES = [
                 state=_state(100, 4),
             ),
             Case(
-                "equal keys get equal weights",
+                "with equal keys, each head averages its share of every value",
                 {"query": numbers(23, 1, 3, 4), "key": numbers(24, 1, 3, 4), "value": numbers(25, 1, 3, 4)},
                 init=_layer(2, 4),
                 state=_state(120, 4, zero="k"),
+            ),
+            Case(
+                "scores are divided by the root of d, the numbers of one head",
+                {"query": numbers(35, 1, 1, 4), "key": numbers(36, 1, 2, 4), "value": numbers(37, 1, 2, 4)},
+                init=_layer(2, 4),
+                state=_state(130, 4),
             ),
             Case(
                 "each head has weights of its own",
@@ -264,7 +270,7 @@ EXERCISES = [
                 },
             ),
             Case(
-                "it holds for as many heads as tokens",
+                "each head attends with its own share of the numbers",
                 {"q": numbers(53, 1, 4, 8), "k": numbers(54, 1, 4, 8), "v": numbers(55, 1, 4, 8), "num_heads": 4},
             ),
             Case(

@@ -294,7 +294,7 @@ def attention_softmax_over_heads(q, k, v, mask=None, dropout=None):
 
 @wrong(
     "exponentials from which no maximum was subtracted",
-    "They overflow. torch.softmax subtracts the largest score of each row, as lesson 02 did.",
+    "Of large scores they overflow. torch.softmax subtracts the largest score of each row, as lesson 02 did.",
 )
 def attention_overflows(q, k, v, mask=None, dropout=None):
     powers = torch.exp(_scores(q, k))
@@ -923,7 +923,7 @@ def hears_at_second_hand(T, num_heads):
 
 
 @wrong(
-    "who does not hear whom",
+    "marking who does not hear whom",
     "True stands where the output of i moves when the value of j changes.",
 )
 def hears_not(T, num_heads):

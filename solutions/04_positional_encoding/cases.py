@@ -119,11 +119,11 @@ EXERCISES = [
             ),
             Case(
                 "the second entry of a pair is turned too",
-                {"x": torch.tensor([[0.0, 1.0]]), "positions": torch.tensor([1])},
+                {"x": torch.tensor([[0.0, 1.0]] * 3), "positions": torch.tensor([0, 1, 2])},
             ),
             Case(
                 "every pair is turned by its own angle",
-                {"x": torch.tensor([[1.0, 0.0, 1.0, 0.0]]), "positions": torch.tensor([20])},
+                {"x": torch.tensor([[1.0, 0.0, 1.0, 0.0]] * 3), "positions": torch.tensor([0, 1, 2])},
             ),
             Case(
                 "a token is turned by the place that is passed in",
@@ -179,7 +179,7 @@ EXERCISES = [
             ),
             Case(
                 "the second hand turns by 0.01 a place",
-                {"x": torch.zeros(1, 2, 4), "positions": torch.tensor([0, 100])},
+                {"x": torch.zeros(1, 3, 4), "positions": torch.tensor([0, 1, 2])},
             ),
             Case(
                 "the places that are passed in count",

@@ -305,7 +305,7 @@ def shift_transposed(n, d):
 
 @wrong(
     "leaving out the minus sign",
-    "With two plus signs a block is no rotation: it changes lengths, and d/2 would not stay d/2.",
+    "With two plus signs a block is no rotation: it changes lengths, and all places are equally long.",
 )
 def shift_without_minus(n, d):
     return _blocks(n, d, torch.cos, torch.sin, torch.sin, torch.cos)
