@@ -738,15 +738,6 @@ def check_dropout(layer_class) -> None:
             expected="64 zeros or 64 twos: the only weight of the head is dropped or doubled",
             cause="It is the weights that are dropped, not numbers of the values or of the context.",
         )
-    seen = sorted({round(n, 4) for n in heads[..., 0].flatten().tolist()})
-    if seen != [0.0, 2.0]:
-        raise check.CheckFailed(
-            title,
-            "dropout does not do what it should.",
-            observed=f"with dropout = 0.5 and all projections the identity, ones come out as {seen[:6]}",
-            expected="[0.0, 2.0]: some weights are dropped, the others are divided by 1 - 0.5",
-            cause="nn.Dropout(p) drops each weight on its own and divides those that survive by 1 - p.",
-        )
     layer = layer_class(8, 2, dropout=0.25)
     state = {f"W_{n}.weight": torch.zeros(8, 8) for n in "qk"} | {f"W_{n}.weight": torch.eye(8) for n in "vo"}
     layer.load_state_dict(state | {f"W_{n}.bias": torch.zeros(8) for n in "qkvo"})
@@ -767,6 +758,15 @@ def check_dropout(layer_class) -> None:
                 expected="each weight drawn on its own, for each query, each head and each sentence",
                 cause="nn.Dropout(p) draws for every number of the tensor that it is given.",
             )
+    seen = sorted({round(n, 4) for n in heads[..., 0].flatten().tolist()})
+    if seen != [0.0, 2.0]:
+        raise check.CheckFailed(
+            title,
+            "dropout does not do what it should.",
+            observed=f"with dropout = 0.5 and all projections the identity, ones come out as {seen[:6]}",
+            expected="[0.0, 2.0]: some weights are dropped, the others are divided by 1 - 0.5",
+            cause="nn.Dropout(p) drops each weight on its own and divides those that survive by 1 - p.",
+        )
     print("✓ In training, dropout acts on the weights and on nothing else.")
 
 
