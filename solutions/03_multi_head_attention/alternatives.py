@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from attention_course import device
 from attention_course.authoring import alternatives_of
 
 # 3.1 split_heads ----------------------------------------------------------------------------------------------------
@@ -69,47 +70,66 @@ right = alternatives_of("scaled_dot_product_attention")
 
 
 @right
-def attention_cleans_up_after_infinity(q, k, v, mask=None, dropout_p=0.0):
+def attention_adds_infinity(q, k, v, mask=None, dropout=None):
     scores = torch.einsum("bhid,bhjd->bhij", q, k) / q.size(-1) ** 0.5
     if mask is not None:
-        scores = scores.masked_fill(mask.logical_not(), float("-inf"))
-    weights = scores.softmax(dim=-1).nan_to_num()
-    return torch.matmul(F.dropout(weights, p=dropout_p, training=True), v), weights
+        scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill(mask.logical_not(), float("-inf"))
+    weights = scores.softmax(dim=-1)
+    return torch.matmul(weights if dropout is None else dropout(weights), v), weights
 
 
 @right
-def attention_with_where(q, k, v, mask=None, dropout_p=0.0):
+def attention_with_where(q, k, v, mask=None, dropout=None):
     scores = (q / math.sqrt(q.shape[-1])) @ k.mT
     kept = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask.expand_as(scores)
     scores = torch.where(kept, scores, torch.full_like(scores, -1e9))
     weights = torch.where(kept, torch.softmax(scores, dim=-1), torch.zeros_like(scores))
-    return nn.Dropout(dropout_p)(weights) @ v, weights
+    return (weights if dropout is None else dropout(weights)) @ v, weights
 
 
 @right
-def attention_multiplies_and_divides(q, k, v, mask=None, dropout_p=0.0):
-    weights = torch.softmax(q @ k.transpose(2, 3) * k.shape[-1] ** -0.5, dim=-1)
+def attention_multiplies_and_divides(q, k, v, mask=None, dropout=None):
+    scores = q @ k.transpose(2, 3) * k.shape[-1] ** -0.5
     if mask is not None:
-        scores = (q @ k.transpose(2, 3) * k.shape[-1] ** -0.5).masked_fill(~mask, torch.finfo(q.dtype).min)
-        powers = torch.exp(scores - scores.amax(-1, keepdim=True)) * mask
-        weights = powers / powers.sum(-1, keepdim=True).clamp(min=1e-12)
-    return torch.dropout(weights, dropout_p, True) @ v, weights
+        scores = scores.masked_fill(~mask, torch.finfo(q.dtype).min)
+    powers = torch.exp(scores - scores.amax(-1, keepdim=True))
+    if mask is not None:
+        powers = powers * mask
+    weights = powers / powers.sum(-1, keepdim=True)
+    return (weights if dropout is None else dropout(weights)) @ v, weights
 
 
 @right
-def attention_head_by_head(q, k, v, mask=None, dropout_p=0.0):
+def attention_head_by_head(q, k, v, mask=None, dropout=None):
     maps = []
     for h in range(q.shape[1]):
         scores = q[:, h] @ k[:, h].mT / math.sqrt(q.shape[-1])
         if mask is not None:
             kept = mask.expand(len(q), q.shape[1], q.shape[2], k.shape[2])[:, h]
-            scores = scores.masked_fill(~kept, torch.finfo(scores.dtype).min)
-            maps.append(torch.softmax(scores, -1) * kept)
-        else:
-            maps.append(torch.softmax(scores, -1))
+            scores = scores.masked_fill(~kept, float("-inf"))
+        maps.append(torch.softmax(scores, -1))
     weights = torch.stack(maps, dim=1)
-    used = F.dropout(weights, dropout_p) if dropout_p > 0 else weights
+    used = weights if dropout is None else dropout(weights)
     return [used @ v, weights]
+
+
+@right
+def attention_survives_an_empty_row(q, k, v, mask=None, dropout=None):
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = torch.softmax(scores, dim=-1)
+    if mask is not None:
+        weights = weights.masked_fill(~mask, 0.0)
+    return (weights if dropout is None else dropout(weights)) @ v, weights
+
+
+@right
+def attention_with_the_fused_context(q, k, v, mask=None, dropout=None):
+    identity = torch.eye(k.shape[2], dtype=v.dtype, device=v.device).expand(*k.shape[:2], -1, -1)
+    kept = None if mask is None else mask.expand(*q.shape[:3], k.shape[2])
+    weights = F.scaled_dot_product_attention(q, k, identity, attn_mask=kept)
+    return (weights if dropout is None else dropout(weights)) @ v, weights
 
 
 # 3.4 MultiHeadAttention ---------------------------------------------------------------------------------------------
@@ -201,35 +221,7 @@ def copy_detached(state):
     return weight, bias, state["W_o.weight"].detach(), state["W_o.bias"].detach()
 
 
-# 3.6 count_parameters -----------------------------------------------------------------------------------------------
-
-right = alternatives_of("count_parameters")
-
-
-@right
-def count_with_condition(d_model, num_heads, bias=True):
-    one = d_model * d_model + (d_model if bias else 0)
-    return 4 * one
-
-
-@right
-def count_a_layer(d_model, num_heads, bias=True):
-    return 4 * sum(p.numel() for p in nn.Linear(d_model, d_model, bias=bias).parameters())
-
-
-@right
-def count_head_by_head(d_model, num_heads, bias=True):
-    d = d_model // num_heads
-    per_head = 3 * (d_model * d + d * bool(bias)) + d * d_model  # W_q, W_k, W_v and the head's columns of W_o
-    return num_heads * per_head + d_model * bool(bias)
-
-
-@right
-def count_torch(d_model, num_heads, bias=True):
-    return sum(p.numel() for p in nn.MultiheadAttention(d_model, num_heads, bias=bias).parameters())
-
-
-# 3.7 head_ablation --------------------------------------------------------------------------------------------------
+# 3.6 head_ablation --------------------------------------------------------------------------------------------------
 
 right = alternatives_of("head_ablation")
 
@@ -260,7 +252,7 @@ def ablation_with_a_switch(heads, W_o):
     return moved
 
 
-# 3.8 counterexample -------------------------------------------------------------------------------------------------
+# 3.7 counterexample -------------------------------------------------------------------------------------------------
 
 right = alternatives_of("counterexample")
 
@@ -279,6 +271,37 @@ def counterexample_self_attention():
 @right
 def counterexample_one_query():
     return [torch.ones(1, 1, 4), torch.arange(12.0).reshape(1, 3, 4) / 4, torch.arange(12.0).reshape(1, 3, 4)]
+
+
+# 3.8 hears -----------------------------------------------------------------------------------------------------------
+
+right = alternatives_of("hears")
+
+
+@right
+def hears_by_intervals(T, num_heads):
+    first = [i * num_heads // T for i in range(T)]  # the head of a token's first number
+    last = [((i + 1) * num_heads - 1) // T for i in range(T)]  # and of its last one
+    rows = [[max(first[i], first[j]) <= min(last[i], last[j]) for j in range(T)] for i in range(T)]
+    return torch.tensor(rows, device=device.pick())
+
+
+@right
+def hears_by_sets(T, num_heads):
+    owner = [t for t in range(T) for _ in range(num_heads)]
+    heads = [set(owner[h * T : (h + 1) * T]) for h in range(num_heads)]
+    found = torch.zeros(T, T, dtype=torch.bool, device=device.pick())
+    for i in range(T):
+        for j in range(T):
+            found[i, j] = any(i in head and j in head for head in heads)
+    return found
+
+
+@right
+def hears_by_counting(T, num_heads):
+    owner = torch.arange(T * num_heads).div(num_heads, rounding_mode="floor").reshape(num_heads, T)
+    counts = F.one_hot(owner, T).sum(dim=1).float()  # (H, T): how many numbers each head has of each token
+    return (counts.T @ counts > 0).to(device.pick())
 
 
 # 3.9 repaired_attention ---------------------------------------------------------------------------------------------

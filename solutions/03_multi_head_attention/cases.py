@@ -8,15 +8,15 @@ _two_tokens = torch.tensor([[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]])  # (1
 _two_heads = torch.tensor([[[[1.0, 2.0], [5.0, 6.0]], [[3.0, 4.0], [7.0, 8.0]]]])  # (1, 2, 2, 2)
 _values = torch.tensor([[[[6.0], [7.0], [8.0]]]])  # (1, 1, 3, 1)
 _attention = {
-    "inputs": {"q": "B H Tq d_k", "k": "B H Tk d_k", "v": "B H Tk d_v", "mask": "B 1 Tq Tk", "dropout_p": ""},
+    "inputs": {"q": "B H Tq d_k", "k": "B H Tk d_k", "v": "B H Tk d_v", "mask": "B 1 Tq Tk"},
     "outputs": {"context": "B H Tq d_v", "weights": "B H Tq Tk"},
 }
 _keep = torch.tensor(
     [
-        [[1, 1, 0, 0, 0], [0, 1, 1, 1, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]],
+        [[1, 1, 0, 0, 0], [0, 1, 1, 1, 0], [0, 0, 1, 0, 0], [1, 1, 1, 1, 1]],
         [[1, 0, 1, 0, 1], [0, 0, 0, 0, 1], [1, 1, 1, 1, 0], [0, 1, 0, 1, 1]],
     ]
-).bool()[:, None]  # (2, 1, 4, 5): the third query of the first example may look at nothing
+).bool()[:, None]  # (2, 1, 4, 5)
 
 
 def _state(seed: int, d: int, zero: str = "") -> dict[str, torch.Tensor]:
@@ -65,7 +65,7 @@ EXERCISES = [
         **_attention,
         cases=[
             Case(
-                "a query of 0 averages the values",
+                "equal scores average the values",
                 {"q": torch.zeros(1, 1, 1, 1), "k": torch.tensor([[[[1.0], [2.0], [3.0]]]]), "v": _values},
             ),
             Case(
@@ -81,6 +81,18 @@ EXERCISES = [
                 {"q": numbers(10, 1, 1, 3, 3), "k": numbers(11, 1, 1, 3, 3), "v": numbers(12, 1, 1, 3, 3)},
             ),
             Case(
+                "heads and examples do not mix",
+                {"q": numbers(16, 2, 2, 2, 2), "k": numbers(17, 2, 2, 2, 2), "v": numbers(18, 2, 2, 2, 2)},
+            ),
+            Case(
+                "no score is too large or too small, in any row",
+                {
+                    "q": torch.tensor([[[[1024.0], [-1024.0]]]]),
+                    "k": torch.tensor([[[[1.0], [1 - 1 / 1024]]]]),
+                    "v": torch.tensor([[[[1.0], [0.0]]]]),
+                },
+            ),
+            Case(
                 "a mask keeps where it is True, and the kept keys share the whole unit",
                 {
                     "q": torch.zeros(1, 1, 1, 1),
@@ -90,22 +102,21 @@ EXERCISES = [
                 },
             ),
             Case(
-                "a row in which nothing is kept gives 0",
+                "a masked key gets nothing, however low the scores of the kept ones are",
                 {
-                    "q": torch.ones(1, 1, 1, 1),
-                    "k": torch.tensor([[[[1.0], [2.0], [3.0]]]]),
+                    "q": torch.tensor([[[[1024.0]]]]),
+                    "k": torch.tensor([[[[-256.0], [-256.0], [0.0]]]]),
                     "v": _values,
-                    "mask": torch.tensor([False, False, False]),
+                    "mask": torch.tensor([True, True, False]),
                 },
             ),
             Case(
-                "at dropout_p = 1 the context is 0, and the weights that are returned are those before dropout",
+                "a mask may be one row of keys for each example",
                 {
-                    "q": torch.zeros(1, 1, 1, 1),
-                    "k": torch.tensor([[[[1.0], [2.0]]]]),
-                    "v": torch.tensor([[[[6.0], [8.0]]]]),
-                    "mask": None,
-                    "dropout_p": 1.0,
+                    "q": numbers(19, 2, 1, 2, 3),
+                    "k": numbers(20, 2, 1, 3, 3),
+                    "v": numbers(21, 2, 1, 3, 2),
+                    "mask": torch.tensor([[True, True, False], [True, False, False]])[:, None, None],
                 },
             ),
             Case(
@@ -115,7 +126,6 @@ EXERCISES = [
                     "k": numbers(14, 2, 3, 5, 6),
                     "v": numbers(15, 2, 3, 5, 7),
                     "mask": _keep,
-                    "dropout_p": 0.0,
                 },
             ),
         ],
@@ -134,10 +144,16 @@ EXERCISES = [
                 state=_state(100, 4),
             ),
             Case(
-                "equal keys get equal weights",
+                "with equal keys, each head averages its share of every value",
                 {"query": numbers(23, 1, 3, 4), "key": numbers(24, 1, 3, 4), "value": numbers(25, 1, 3, 4)},
                 init=_layer(2, 4),
                 state=_state(120, 4, zero="k"),
+            ),
+            Case(
+                "scores are divided by the root of d, the numbers of one head",
+                {"query": numbers(35, 1, 1, 4), "key": numbers(36, 1, 2, 4), "value": numbers(37, 1, 2, 4)},
+                init=_layer(2, 4),
+                state=_state(130, 4),
             ),
             Case(
                 "each head has weights of its own",
@@ -188,26 +204,8 @@ EXERCISES = [
         ],
     ),
     Exercise(
-        "count_parameters",
-        "3.6",
-        inputs={"d_model": "", "num_heads": "", "bias": ""},
-        outputs={"parameters": ""},
-        tolerance=1e-9,
-        double=False,
-        cases=[
-            Case("the example worked by hand comes out", {"d_model": 6, "num_heads": 2}, differentiate=False),
-            Case("other heads, the same count", {"d_model": 6, "num_heads": 6}, differentiate=False),
-            Case("without biases", {"d_model": 6, "num_heads": 3, "bias": False}, differentiate=False),
-            Case(
-                "the base model of the original transformer",
-                {"d_model": 512, "num_heads": 8, "bias": True},
-                differentiate=False,
-            ),
-        ],
-    ),
-    Exercise(
         "head_ablation",
-        "3.7",
+        "3.6",
         inputs={"heads": "B H T d", "W_o": "d_model d_model"},
         outputs={"moved": "B H T"},
         cases=[
@@ -236,7 +234,22 @@ EXERCISES = [
             ),
         ],
     ),
-    Exercise("counterexample", "3.8", kind="counterexample"),
+    Exercise("counterexample", "3.7", kind="counterexample"),
+    Exercise(
+        "hears",
+        "3.8",
+        inputs={"T": "", "num_heads": ""},
+        outputs={"map": "T T"},
+        double=False,
+        cases=[
+            Case("with one head everybody hears everybody", {"T": 4, "num_heads": 1}, differentiate=False),
+            Case("with two heads, nothing crosses the middle", {"T": 6, "num_heads": 2}, differentiate=False),
+            Case("as many heads as tokens: nobody hears anybody else", {"T": 4, "num_heads": 4}, differentiate=False),
+            Case("with more heads than tokens it is no better", {"T": 3, "num_heads": 6}, differentiate=False),
+            Case("a token on the cut hears both sides", {"T": 5, "num_heads": 2}, differentiate=False),
+            Case("it holds where H does not divide T", {"T": 7, "num_heads": 3}, differentiate=False),
+        ],
+    ),
     Exercise(
         "repaired_attention",
         "3.9",
@@ -257,7 +270,7 @@ EXERCISES = [
                 },
             ),
             Case(
-                "it holds for as many heads as tokens",
+                "each head attends with its own share of the numbers",
                 {"q": numbers(53, 1, 4, 8), "k": numbers(54, 1, 4, 8), "v": numbers(55, 1, 4, 8), "num_heads": 4},
             ),
             Case(

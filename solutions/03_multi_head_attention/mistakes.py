@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from attention_course import device
 from attention_course.authoring import mistakes_of
 
 # 3.1 split_heads ----------------------------------------------------------------------------------------------------
@@ -25,9 +26,8 @@ def split_by_view_alone(x, num_heads):
 
 @wrong(
     "cutting each token into d pieces of H numbers",
-    "The last two axes after the view are (H, d): a head's d numbers stand side by side. You have them as (d, H), "
-    "which "
-    "deals the numbers out one by one.",
+    "A head's d numbers stand side by side: the last two axes of the view are (H, d). As (d, H) they are dealt out one "
+    "by one.",
 )
 def split_interleaved(x, num_heads):
     B, T, d_model = x.shape
@@ -36,7 +36,7 @@ def split_interleaved(x, num_heads):
 
 @wrong(
     "a view without the transpose",
-    "You are at (B, T, H, d). Attention takes place in the last two axes, which have to be T and d: exchange T and H.",
+    "That is (B, T, H, d). Attention takes place in the last two axes, which have to be T and d: exchange T and H.",
 )
 def split_without_transpose(x, num_heads):
     B, T, d_model = x.shape
@@ -121,7 +121,7 @@ def merge_by_view(x):
 
 @wrong(
     "the transpose without joining",
-    "You are at (B, T, H, d). The last two axes still have to become one: reshape(B, T, H * d).",
+    "That is (B, T, H, d). The last two axes have to become one, (B, T, H·d).",
 )
 def merge_without_joining(x):
     return x.transpose(1, 2)
@@ -177,194 +177,155 @@ def merge_first_head(x):
 # 3.3 scaled_dot_product_attention -----------------------------------------------------------------------------------
 
 
-def _attend(q, k, v, mask, dropout_p, divisor=None, dim=-1):
-    scores = q @ k.transpose(-2, -1) / (math.sqrt(q.shape[-1]) if divisor is None else divisor)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    weights = torch.softmax(scores, dim=dim)
-    if mask is not None:
-        weights = weights.masked_fill(~mask, 0.0)
-    return F.dropout(weights, dropout_p) @ v, weights
+def _scores(q, k):
+    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+def _softmax(scores, mask, dim=-1):
+    """Weights of scores: masked ones 0, where each query keeps a key."""
+    return torch.softmax(scores if mask is None else scores.masked_fill(~mask, -torch.inf), dim=dim)
+
+
+def _used(weights, v, dropout):
+    return (weights if dropout is None else dropout(weights)) @ v, weights
 
 
 wrong = mistakes_of("scaled_dot_product_attention")
 
 
+@wrong(
+    "multiplying q by k without exchanging its last two axes",
+    "Row i of the scores belongs to query i and column j to key j: (Tq, d_k) times (d_k, Tk), so k.transpose(-2, -1).",
+)
+def attention_without_transpose(q, k, v, mask=None, dropout=None):
+    return _used(_softmax(q @ k / math.sqrt(q.shape[-1]), mask), v, dropout)
+
+
+@wrong(
+    "k.T, which turns all four axes around,",
+    "Only the last two are to be exchanged: k.transpose(-2, -1), or k.mT.",
+)
+def attention_turns_all_axes(q, k, v, mask=None, dropout=None):
+    return _used(_softmax(q @ k.permute(3, 2, 1, 0) / math.sqrt(q.shape[-1]), mask), v, dropout)
+
+
 @wrong("leaving the scores undivided", "Divide by the root of the length of a query: math.sqrt(q.shape[-1]).")
-def attention_unscaled(q, k, v, mask=None, dropout_p=0.0):
-    return _attend(q, k, v, mask, dropout_p, divisor=1.0)
+def attention_unscaled(q, k, v, mask=None, dropout=None):
+    return _used(_softmax(q @ k.transpose(-2, -1), mask), v, dropout)
 
 
 @wrong("dividing by d_k itself", "By its square root: the variance of a score is d_k, its size the root of that.")
-def attention_scaled_by_d(q, k, v, mask=None, dropout_p=0.0):
-    return _attend(q, k, v, mask, dropout_p, divisor=q.shape[-1])
+def attention_scaled_by_d(q, k, v, mask=None, dropout=None):
+    return _used(_softmax(q @ k.transpose(-2, -1) / q.shape[-1], mask), v, dropout)
 
 
 @wrong(
     "dividing by the root of q.shape[1], the number of heads,",
     "With the heads at axis 1, the length of a query is q.shape[-1].",
 )
-def attention_scaled_by_heads(q, k, v, mask=None, dropout_p=0.0):
-    return _attend(q, k, v, mask, dropout_p, divisor=math.sqrt(q.shape[1]))
+def attention_scaled_by_heads(q, k, v, mask=None, dropout=None):
+    return _used(_softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[1]), mask), v, dropout)
+
+
+@wrong("multiplying by the root of d_k", "The scores are divided by it, so that they do not grow with d_k.")
+def attention_multiplies_by_the_root(q, k, v, mask=None, dropout=None):
+    return _used(_softmax(q @ k.transpose(-2, -1) * math.sqrt(q.shape[-1]), mask), v, dropout)
 
 
 @wrong(
     "taking True for masked",
     "In this course True means keep. masked_fill writes where its condition is True, so it needs ~mask.",
 )
-def attention_mask_inverted(q, k, v, mask=None, dropout_p=0.0):
-    return _attend(q, k, v, None if mask is None else ~mask, dropout_p)
+def attention_mask_inverted(q, k, v, mask=None, dropout=None):
+    return _used(_softmax(_scores(q, k), None if mask is None else ~mask), v, dropout)
 
 
 @wrong(
-    "multiplying the scores by the mask",
-    "A score of 0 is an ordinary score, whose weight is e^0 and not 0. Write the lowest number there, with "
-    "masked_fill.",
+    "multiplying the scores by the mask, or filling them with 0,",
+    "A score of 0 is an ordinary score, whose weight is e^0 and not 0. What has the weight 0 is -math.inf.",
 )
-def attention_multiplies_scores(q, k, v, mask=None, dropout_p=0.0):
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    weights = torch.softmax(scores if mask is None else scores * mask, dim=-1)
-    return F.dropout(weights, dropout_p) @ v, weights
+def attention_multiplies_scores(q, k, v, mask=None, dropout=None):
+    scores = _scores(q, k)
+    return _used(torch.softmax(scores if mask is None else scores * mask, dim=-1), v, dropout)
+
+
+@wrong(
+    "filling the masked scores with -100, -10000 or another number that a kept score can fall below",
+    "Only -math.inf lies below every score.",
+)
+def attention_fills_with_a_number(q, k, v, mask=None, dropout=None):
+    scores = _scores(q, k)
+    return _used(torch.softmax(scores if mask is None else scores.masked_fill(~mask, -1e4), dim=-1), v, dropout)
+
+
+@wrong("adding the mask to the scores", "True counts as 1 there and False as 0. Fill with -math.inf where it is False.")
+def attention_adds_the_mask(q, k, v, mask=None, dropout=None):
+    scores = _scores(q, k)
+    return _used(torch.softmax(scores if mask is None else scores + mask, dim=-1), v, dropout)
 
 
 @wrong(
     "masking the weights alone, after the softmax,",
-    "The masked keys have taken part of the unit by then, and the rest does not sum to 1. Mask the scores as well, "
-    "before the "
+    "The masked keys have taken part of the unit by then, and the rest does not sum to 1. Mask the scores, before the "
     "softmax.",
 )
-def attention_masks_weights_only(q, k, v, mask=None, dropout_p=0.0):
-    weights = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1)
-    if mask is not None:
-        weights = weights * mask
-    return F.dropout(weights, dropout_p) @ v, weights
-
-
-@wrong(
-    "writing -inf into a row in which nothing is kept",
-    "There the softmax divides 0 by 0. Use the lowest finite number, and set the masked weights to 0 after the "
-    "softmax.",
-)
-def attention_nan(q, k, v, mask=None, dropout_p=0.0):
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    weights = torch.softmax(scores, dim=-1)
-    return F.dropout(weights, dropout_p) @ v, weights
-
-
-@wrong(
-    "leaving a row in which nothing is kept as the softmax made it",
-    "All its scores are the same lowest number, so each key gets an equal share. Set the masked weights to 0 once "
-    "more after the "
-    "softmax.",
-)
-def attention_uniform_when_empty(q, k, v, mask=None, dropout_p=0.0):
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    weights = torch.softmax(scores, dim=-1)
-    return F.dropout(weights, dropout_p) @ v, weights
-
-
-@wrong(
-    "adding -inf and removing the NaN after the softmax",
-    "The numbers look right, but the NaN is still on the way back: gradients of the queries become NaN. Keep it from "
-    "arising.",
-)
-def attention_nan_in_the_gradient(q, k, v, mask=None, dropout_p=0.0):
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill(~mask, -torch.inf)
-    weights = torch.softmax(scores, dim=-1)
-    weights = torch.where(torch.isnan(weights), torch.zeros_like(weights), weights)
-    return F.dropout(weights, dropout_p) @ v, weights
+def attention_masks_weights_only(q, k, v, mask=None, dropout=None):
+    weights = torch.softmax(_scores(q, k), dim=-1)
+    return _used(weights if mask is None else weights * mask, v, dropout)
 
 
 @wrong("ignoring the mask", "Where the mask is False, the weight has to be 0.")
-def attention_without_mask(q, k, v, mask=None, dropout_p=0.0):
-    return _attend(q, k, v, None, dropout_p)
+def attention_without_mask(q, k, v, mask=None, dropout=None):
+    return _used(_softmax(_scores(q, k), None), v, dropout)
 
 
 @wrong("a softmax over the queries", "The weights of one query sum to 1: softmax over the keys, dim=-1.")
-def attention_wrong_axis(q, k, v, mask=None, dropout_p=0.0):
-    return _attend(q, k, v, mask, dropout_p, dim=-2)
+def attention_wrong_axis(q, k, v, mask=None, dropout=None):
+    return _used(_softmax(_scores(q, k), mask, dim=-2), v, dropout)
 
 
 @wrong(
     "a softmax over dim=1, the heads,",
     "There is one axis more than in lesson 01. Count from the end: the keys are dim=-1.",
 )
-def attention_softmax_over_heads(q, k, v, mask=None, dropout_p=0.0):
-    return _attend(q, k, v, mask, dropout_p, dim=1)
-
-
-@wrong("leaving dropout out", "Between the weights and the values stands F.dropout(weights, dropout_p).")
-def attention_without_dropout(q, k, v, mask=None, dropout_p=0.0):
-    return _attend(q, k, v, mask, 0.0)
+def attention_softmax_over_heads(q, k, v, mask=None, dropout=None):
+    return _used(_softmax(_scores(q, k), mask, dim=1), v, dropout)
 
 
 @wrong(
-    "returning the weights after dropout",
-    "Whoever looks at the weights wants to see all of them: give the thinned-out ones another name, or none.",
+    "exponentials from which no maximum was subtracted",
+    "Of large scores they overflow. torch.softmax subtracts the largest score of each row, as lesson 02 did.",
 )
-def attention_returns_dropped(q, k, v, mask=None, dropout_p=0.0):
-    _, weights = _attend(q, k, v, mask, 0.0)
-    weights = F.dropout(weights, dropout_p)
-    return weights @ v, weights
-
-
-@wrong("dropout on the scores", "A score of 0 still gets weight. Dropout acts on the weights, after the softmax.")
-def attention_drops_scores(q, k, v, mask=None, dropout_p=0.0):
-    scores = F.dropout(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dropout_p)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    weights = torch.softmax(scores, dim=-1)
-    if mask is not None:
-        weights = weights.masked_fill(~mask, 0.0)
-    return weights @ v, weights
-
-
-@wrong("dropout on the context", says="It is the weights that are dropped, not numbers of the values or of the context")
-def attention_drops_context(q, k, v, mask=None, dropout_p=0.0):
-    context, weights = _attend(q, k, v, mask, 0.0)
-    return F.dropout(context, dropout_p), weights
-
-
-@wrong("dropout on the values", says="It is the weights that are dropped, not numbers of the values or of the context")
-def attention_drops_values(q, k, v, mask=None, dropout_p=0.0):
-    return _attend(q, k, F.dropout(v, dropout_p), mask, 0.0)
-
-
-@wrong("dropping the same keys for all queries", says="drops each weight on its own")
-def attention_drops_whole_keys(q, k, v, mask=None, dropout_p=0.0):
-    _, weights = _attend(q, k, v, mask, 0.0)
-    return (weights * F.dropout(torch.ones_like(weights[:, :, :1]), dropout_p)) @ v, weights
-
-
-@wrong("dropping without dividing the others by 1 - dropout_p", says="divides those that survive by 1 - dropout_p")
-def attention_drops_without_dividing(q, k, v, mask=None, dropout_p=0.0):
-    _, weights = _attend(q, k, v, mask, 0.0)
-    return weights * (torch.rand_like(weights) >= dropout_p) @ v, weights
+def attention_overflows(q, k, v, mask=None, dropout=None):
+    powers = torch.exp(_scores(q, k))
+    powers = powers if mask is None else powers * mask
+    return _used(powers / powers.sum(-1, keepdim=True), v, dropout)
 
 
 @wrong(
-    "dividing by 1 - dropout_p by hand, which is 0 at dropout_p = 1,",
-    "F.dropout(weights, dropout_p) divides by it and takes care of that case.",
+    "subtracting one maximum, that of the whole tensor, from all rows",
+    "Rows far below it become 0/0. Each row has its own maximum; torch.softmax sees to it.",
 )
-def attention_drops_by_hand(q, k, v, mask=None, dropout_p=0.0):
-    _, weights = _attend(q, k, v, mask, 0.0)
-    return weights * (torch.rand_like(weights) >= dropout_p) / (1 - dropout_p) @ v, weights
+def attention_one_maximum(q, k, v, mask=None, dropout=None):
+    scores = _scores(q, k)
+    powers = torch.exp(scores - scores.max())
+    powers = powers if mask is None else powers * mask
+    return _used(powers / powers.sum(-1, keepdim=True), v, dropout)
+
+
+@wrong("scores in place of weights", "Between the scores and the values stands the softmax over the keys.")
+def attention_without_softmax(q, k, v, mask=None, dropout=None):
+    return _used(_scores(q, k), v, dropout)
 
 
 @wrong("returning the weights first", "The context comes first: `return ..., weights`.")
-def attention_swapped_outputs(q, k, v, mask=None, dropout_p=0.0):
-    return _attend(q, k, v, mask, dropout_p)[::-1]
+def attention_swapped_outputs(q, k, v, mask=None, dropout=None):
+    return _used(_softmax(_scores(q, k), mask), v, dropout)[::-1]
 
 
 @wrong("returning the context alone", says="it should return 2 things: context and weights")
-def attention_context_only(q, k, v, mask=None, dropout_p=0.0):
-    return _attend(q, k, v, mask, dropout_p)[0]
+def attention_context_only(q, k, v, mask=None, dropout=None):
+    return _used(_softmax(_scores(q, k), mask), v, dropout)[0]
 
 
 # 3.4 MultiHeadAttention ---------------------------------------------------------------------------------------------
@@ -385,11 +346,15 @@ class _Layer(nn.Module):
     def joined(self, context):
         return context.transpose(1, 2).flatten(2)
 
-    def p(self):
-        return self.dropout if self.training else 0.0
+    def attend(self, q, k, v, mask):
+        weights = _softmax(_scores(q, k), mask)
+        return self.dropped(weights) @ v, weights
+
+    def dropped(self, weights):
+        return F.dropout(weights, self.dropout, self.training)
 
     def forward(self, query, key, value, mask=None):
-        context, weights = _attend(*self.projected(query, key, value), mask, self.p())
+        context, weights = self.attend(*self.projected(query, key, value), mask)
         return self.W_o(self.joined(context)), weights
 
 
@@ -414,7 +379,7 @@ class LayerMergesByReshape(_Layer):
 @wrong("leaving W_o out", "What the heads found stands side by side; W_o mixes it: the last step is self.W_o(...).")
 class LayerWithoutOutput(_Layer):
     def forward(self, query, key, value, mask=None):
-        context, weights = _attend(*self.projected(query, key, value), mask, self.p())
+        context, weights = self.attend(*self.projected(query, key, value), mask)
         return self.joined(context), weights
 
 
@@ -426,7 +391,7 @@ class LayerWithoutOutput(_Layer):
 class LayerScaledByModel(_Layer):
     def forward(self, query, key, value, mask=None):
         q, k, v = self.projected(query, key, value)
-        context, weights = _attend(q, k, v, mask, self.p(), divisor=math.sqrt(query.shape[-1]))
+        context, weights = self.attend(q / math.sqrt(self.num_heads), k, v, mask)
         return self.W_o(self.joined(context)), weights
 
 
@@ -437,7 +402,7 @@ class LayerScaledByModel(_Layer):
 class LayerWithoutHeads(_Layer):
     def forward(self, query, key, value, mask=None):
         q, k, v = (w(x)[:, None] for w, x in ((self.W_q, query), (self.W_k, key), (self.W_v, value)))
-        context, weights = _attend(q, k, v, mask, self.p())
+        context, weights = self.attend(q, k, v, mask)
         return self.W_o(context[:, 0]), weights
 
 
@@ -469,10 +434,16 @@ class LayerAllFromQuery(_Layer):
         return super().projected(query, query, query)
 
 
-@wrong("making the keys with W_q", "Copy and paste? Keys come from W_k.")
+@wrong("making the keys with W_q", "Keys come from W_k.")
 class LayerKeysWithQueries(_Layer):
     def projected(self, query, key, value):
         return self.split(self.W_q(query)), self.split(self.W_q(key)), self.split(self.W_v(value))
+
+
+@wrong("making the values with W_k", "Values come from W_v.")
+class LayerValuesWithKeys(_Layer):
+    def projected(self, query, key, value):
+        return self.split(self.W_q(query)), self.split(self.W_k(key)), self.split(self.W_k(value))
 
 
 @wrong("handing over the values without W_v", "All three inputs are projected: split self.W_v(value).")
@@ -488,11 +459,12 @@ class LayerIgnoresMask(_Layer):
 
 
 @wrong(
-    "dropout in evaluation", "After .eval() nothing may be dropped: hand on `self.dropout if self.training else 0.0`."
+    "dropout in evaluation",
+    "After .eval() nothing may be dropped. nn.Dropout sees to it; F.dropout needs self.training as its third argument.",
 )
 class LayerAlwaysDrops(_Layer):
-    def p(self):
-        return self.dropout
+    def dropped(self, weights):
+        return F.dropout(weights, self.dropout)
 
 
 @wrong("averaging the weights over the heads", "Return each head's own, (B, H, Tq, Tk), as the function gave them.")
@@ -529,43 +501,67 @@ class LayerOfWideHeads(_Layer):
         self.W_o = nn.Linear(num_heads * d_model, d_model)
 
 
-@wrong("no dropout in training", says="hand self.dropout on to scaled_dot_product_attention")
+@wrong("no dropout in training", says="hand nn.Dropout(dropout) on to scaled_dot_product_attention")
 class LayerNeverDrops(_Layer):
-    def p(self):
-        return 0.0
+    def dropped(self, weights):
+        return weights
 
 
 @wrong("dropout on the output", says="all weights are dropped, nothing else is")
-class LayerDropsOutput(_Layer):
+class LayerDropsOutput(LayerNeverDrops):
     def forward(self, query, key, value, mask=None):
-        context, weights = _attend(*self.projected(query, key, value), mask, 0.0)
-        return F.dropout(self.W_o(self.joined(context)), self.dropout, self.training), weights
+        output, weights = super().forward(query, key, value, mask)
+        return F.dropout(output, self.dropout, self.training), weights
 
 
 @wrong("dropout on the context", says="It is the weights that are dropped, not numbers of the values or of the context")
-class LayerDropsContext(_Layer):
-    def forward(self, query, key, value, mask=None):
-        context, weights = _attend(*self.projected(query, key, value), mask, 0.0)
-        return self.W_o(F.dropout(self.joined(context), self.dropout, self.training)), weights
+class LayerDropsContext(LayerNeverDrops):
+    def joined(self, context):
+        return F.dropout(super().joined(context), self.dropout, self.training)
 
 
 @wrong("dropout on the values", says="It is the weights that are dropped, not numbers of the values or of the context")
-class LayerDropsValues(_Layer):
+class LayerDropsValues(LayerNeverDrops):
     def projected(self, query, key, value):
         q, k, v = super().projected(query, key, value)
         return q, k, F.dropout(v, self.dropout, self.training)
 
-    def p(self):
-        return 0.0
-
 
 @wrong("returning dropped weights", says="the weights that are returned should be those before dropout")
 class LayerReturnsDropped(_Layer):
-    def forward(self, query, key, value, mask=None):
-        q, k, v = self.projected(query, key, value)
-        _, weights = _attend(q, k, v, mask, 0.0)
-        weights = F.dropout(weights, self.dropout, self.training)
-        return self.W_o(self.joined(weights @ v)), weights
+    def attend(self, q, k, v, mask):
+        weights = self.dropped(_softmax(_scores(q, k), mask))
+        return weights @ v, weights
+
+
+@wrong("dropping without dividing the others by 1 - p", says="divides those that survive by 1 - p")
+class LayerDropsWithoutDividing(_Layer):
+    def dropped(self, weights):
+        return weights * (torch.rand_like(weights) >= self.dropout * self.training)
+
+
+@wrong("dropping whole rows", says="all keys of a query lose their weights together")
+class LayerDropsRows(_Layer):
+    def dropped(self, weights):
+        return weights * F.dropout(torch.ones_like(weights[..., :1]), self.dropout, self.training)
+
+
+@wrong("dropping the same keys for all queries", says="all queries of a sentence lose their weights together")
+class LayerDropsKeys(_Layer):
+    def dropped(self, weights):
+        return weights * F.dropout(torch.ones_like(weights[:, :, :1]), self.dropout, self.training)
+
+
+@wrong("dropping the same weights in all heads", says="all heads lose their weights together")
+class LayerDropsInAllHeads(_Layer):
+    def dropped(self, weights):
+        return weights * F.dropout(torch.ones_like(weights[:, :1]), self.dropout, self.training)
+
+
+@wrong("dropping the same weights in all sentences", says="all sentences lose their weights together")
+class LayerDropsInAllSentences(_Layer):
+    def dropped(self, weights):
+        return weights * F.dropout(torch.ones_like(weights[:1]), self.dropout, self.training)
 
 
 # 3.5 copy_to_torch --------------------------------------------------------------------------------------------------
@@ -665,86 +661,7 @@ def copy_dictionary(state):
     return dict(zip(("in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias"), _four(state), strict=True))
 
 
-# 3.6 count_parameters -----------------------------------------------------------------------------------------------
-
-wrong = mistakes_of("count_parameters")
-
-
-@wrong(
-    "counting a full set of matrices for each head",
-    "The heads share four matrices: each takes d_model / H rows of them. However many heads there are, the count is "
-    "the same.",
-)
-def count_times_heads(d_model, num_heads, bias=True):
-    return 4 * num_heads * (d_model * d_model + (d_model if bias else 0))
-
-
-@wrong(
-    "counting full query, key and value matrices for each head, and one W_o,",
-    "The heads share four matrices: each takes d_model / H rows of W_q, W_k and W_v.",
-)
-def count_three_times_heads(d_model, num_heads, bias=True):
-    return (3 * num_heads + 1) * (d_model * d_model + (d_model if bias else 0))
-
-
-_SMALL = (
-    "A head reads all d_model numbers of a token and makes d of them: its matrices are d × d_model, not d × d, and its "
-    "share of W_o is d_model × d."
-)
-
-
-@wrong("counting four matrices of d × d for each head", _SMALL)
-def count_small(d_model, num_heads, bias=True):
-    d = d_model // num_heads
-    return 4 * num_heads * (d * d + (d if bias else 0))
-
-
-@wrong("counting three matrices of d × d for each head, and W_o,", _SMALL)
-def count_small_and_output(d_model, num_heads, bias=True):
-    d = d_model // num_heads
-    return 3 * num_heads * (d * d + (d if bias else 0)) + d_model * d_model + (d_model if bias else 0)
-
-
-@wrong("leaving out W_o", "There are four projections: W_q, W_k, W_v and W_o.")
-def count_three(d_model, num_heads, bias=True):
-    return 3 * (d_model * d_model + (d_model if bias else 0))
-
-
-@wrong("leaving the biases out", "If bias is True, each projection has d_model more numbers.")
-def count_without_bias(d_model, num_heads, bias=True):
-    return 4 * d_model * d_model
-
-
-@wrong("counting biases even where bias is False", "The argument decides whether they are there.")
-def count_always_bias(d_model, num_heads, bias=True):
-    return 4 * (d_model * d_model + d_model)
-
-
-@wrong("counting one number for each bias", "A bias is a vector: one number for each of the d_model outputs.")
-def count_scalar_bias(d_model, num_heads, bias=True):
-    return 4 * (d_model * d_model + (1 if bias else 0))
-
-
-@wrong("counting a single bias for all four projections", "Each of the four has a bias of its own.")
-def count_one_bias(d_model, num_heads, bias=True):
-    return 4 * d_model * d_model + (d_model if bias else 0)
-
-
-@wrong(
-    "counting the projections of a single head",
-    "Each head has its share of W_q, W_k and W_v; count the shares of all of them.",
-)
-def count_one_head(d_model, num_heads, bias=True):
-    d = d_model // num_heads
-    return 3 * (d_model * d + (d if bias else 0)) + d_model * d_model + (d_model if bias else 0)
-
-
-@wrong("counting a single projection", "This is one of four: W_q, W_k, W_v and W_o.")
-def count_one(d_model, num_heads, bias=True):
-    return d_model * d_model + (d_model if bias else 0)
-
-
-# 3.7 head_ablation --------------------------------------------------------------------------------------------------
+# 3.6 head_ablation --------------------------------------------------------------------------------------------------
 
 
 def _joined(heads):
@@ -776,7 +693,7 @@ def ablation_without_W_o(heads, W_o):
 
 @wrong(
     "writing the zeros into the input",
-    "The caller's heads are gone then, and each round starts with fewer of them. Write into heads.clone().",
+    "The caller's heads change then, and each round starts with fewer of them. Write into heads.clone().",
 )
 def ablation_in_place(heads, W_o):
     full = _joined(heads) @ W_o.T
@@ -853,7 +770,7 @@ def ablation_reshapes(heads, W_o):
     return torch.stack(moved, dim=1)
 
 
-# 3.8 counterexample -------------------------------------------------------------------------------------------------
+# 3.7 counterexample -------------------------------------------------------------------------------------------------
 
 wrong = mistakes_of("counterexample")
 
@@ -898,7 +815,7 @@ def counterexample_odd():
     return torch.randn(1, 2, 3), torch.randn(1, 2, 3), torch.randn(1, 2, 3)
 
 
-@wrong("values narrower than queries", says="d_model is 4 in q, 4 in k and 2 in v")
+@wrong("values narrower than queries", says="q, k and v need the same B and the same d_model")
 def counterexample_narrow_values():
     return torch.randn(1, 3, 4), torch.randn(1, 3, 4), torch.randn(1, 3, 2)
 
@@ -911,6 +828,119 @@ def counterexample_lengths_differ():
 @wrong("entries that are not finite", says="has no finite result on these inputs")
 def counterexample_infinite():
     return torch.zeros(1, 2, 4), torch.zeros(1, 2, 4), torch.full((1, 2, 4), float("inf"))
+
+
+@wrong("one query sentence for two memories", says="q, k and v need the same B and the same d_model")
+def counterexample_unequal_batches():
+    return torch.randn(1, 2, 4), torch.randn(2, 3, 4), torch.randn(2, 3, 4)
+
+
+# 3.8 hears -----------------------------------------------------------------------------------------------------------
+
+
+def _map(T, rule):
+    rows = [[rule(i, j) for j in range(T)] for i in range(T)]
+    return torch.tensor(rows, dtype=torch.bool, device=device.pick())
+
+
+wrong = mistakes_of("hears")
+
+
+@wrong(
+    "everybody hearing everybody",
+    "That is the map of the repaired function. Here a head holds only the numbers that stand in its part of memory.",
+)
+def hears_everybody(T, num_heads):
+    return _map(T, lambda i, j: True)
+
+
+@wrong("everybody hearing only themselves", "A head that holds numbers of several tokens averages over them.")
+def hears_nobody_else(T, num_heads):
+    return _map(T, lambda i, j: i == j)
+
+
+@wrong(
+    "giving each token to the one head that holds its first number",
+    "Where H does not divide T, a token can lie across a cut: some of its numbers are in one head, some in the next.",
+)
+def hears_by_first_number(T, num_heads):
+    return _map(T, lambda i, j: i * num_heads // T == j * num_heads // T)
+
+
+@wrong(
+    "giving each token to the one head that holds its last number",
+    "Where H does not divide T, a token can lie across a cut: some of its numbers are in one head, some in the next.",
+)
+def hears_by_last_number(T, num_heads):
+    return _map(T, lambda i, j: ((i + 1) * num_heads - 1) // T == ((j + 1) * num_heads - 1) // T)
+
+
+@wrong(
+    "dealing the tokens out to the heads in turns",
+    "The numbers are cut in the order in which they stand in memory: neighbours stay together.",
+)
+def hears_in_turns(T, num_heads):
+    return _map(T, lambda i, j: i % num_heads == j % num_heads)
+
+
+@wrong(
+    "groups of H tokens",
+    "There are H heads, so H groups: each holds T / H tokens' worth of numbers, not H tokens.",
+)
+def hears_groups_of_H(T, num_heads):
+    return _map(T, lambda i, j: i // num_heads == j // num_heads)
+
+
+@wrong(
+    "groups of T // H whole tokens",
+    "T / H need not be whole. Cut the numbers, not the tokens: T · d_model numbers into H equal parts.",
+)
+def hears_groups_rounded_down(T, num_heads):
+    size = max(T // num_heads, 1)
+    return _map(T, lambda i, j: i // size == j // size)
+
+
+@wrong(
+    "groups of T / H tokens, rounded up",
+    "T / H need not be whole. Cut the numbers, not the tokens: T · d_model numbers into H equal parts.",
+)
+def hears_groups_rounded_up(T, num_heads):
+    size = -(-T // num_heads)
+    return _map(T, lambda i, j: i // size == j // size)
+
+
+@wrong(
+    "letting a token on the cut carry everything across it",
+    "It hears both sides, but they do not hear each other: one layer passes nothing on.",
+)
+def hears_at_second_hand(T, num_heads):
+    first = [i * num_heads // T for i in range(T)]
+    last = [((i + 1) * num_heads - 1) // T for i in range(T)]
+    found = torch.tensor([[first[i] <= last[j] and first[j] <= last[i] for j in range(T)] for i in range(T)])
+    for _ in range(T):
+        found = (found.float() @ found.float()) > 0
+    return found.to(device.pick())
+
+
+@wrong(
+    "marking who does not hear whom",
+    "True stands where the output of i moves when the value of j changes.",
+)
+def hears_not(T, num_heads):
+    first = [i * num_heads // T for i in range(T)]
+    last = [((i + 1) * num_heads - 1) // T for i in range(T)]
+    return _map(T, lambda i, j: first[i] > last[j] or first[j] > last[i])
+
+
+@wrong("numbers in place of booleans", says="it should be boolean")
+def hears_as_numbers(T, num_heads):
+    return torch.ones(T, T, device=device.pick())
+
+
+@wrong("measuring in place of explaining", says="it measures")
+def hears_by_measuring(T, num_heads):
+    x = torch.eye(T).repeat_interleave(num_heads, dim=1)[None]
+    return F.scaled_dot_product_attention(x, x, x)[0] > 0
 
 
 # 3.9 repaired_attention ---------------------------------------------------------------------------------------------
@@ -937,7 +967,7 @@ def repaired_unchanged(q, k, v, num_heads=2):
 
 
 @wrong(
-    "mending the way in alone", "The last line undid the old mistake; now it makes one. Transpose back before you join."
+    "mending the way in alone", "The last line puts back what is no longer scrambled. Transpose back before you join."
 )
 def repaired_way_in(q, k, v, num_heads=2):
     context = F.scaled_dot_product_attention(*(_split(x, num_heads) for x in (q, k, v)))
@@ -1002,3 +1032,13 @@ def repaired_interleaved(q, k, v, num_heads=2):
 def repaired_merges_interleaved(q, k, v, num_heads=2):
     context = F.scaled_dot_product_attention(*(_split(x, num_heads) for x in (q, k, v)))
     return context.permute(0, 2, 3, 1).flatten(2)
+
+
+def loop_attention(q, k, v, num_heads):
+    slices = zip(*(x.chunk(num_heads, dim=-1) for x in (q, k, v)), strict=True)
+    return torch.cat([F.scaled_dot_product_attention(*three) for three in slices], dim=-1)
+
+
+@wrong("calling the loop that is right already", says="Mend the published lines themselves")
+def repaired_by_the_loop(q, k, v, num_heads=2):
+    return loop_attention(q, k, v, num_heads)

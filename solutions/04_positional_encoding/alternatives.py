@@ -4,7 +4,6 @@ import math
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from attention_course import device
 from attention_course.authoring import alternatives_of
@@ -139,33 +138,7 @@ def shift_three_diagonals(n, d):
     return torch.diag(cosines) + torch.diag(beside, 1) - torch.diag(beside, -1)
 
 
-# 4.4 add_positions --------------------------------------------------------------------------------------------------
-
-right = alternatives_of("add_positions")
-
-
-@right
-def add_with_batch_axis(x, table):
-    return x + table[None, : x.size(1), :]
-
-
-@right
-def add_embedding(x, table):
-    places = torch.arange(x.shape[-2], device=x.device)
-    return x + F.embedding(places, table)
-
-
-@right
-def add_token_by_token(x, table):
-    return torch.stack([x[:, t] + table[t] for t in range(x.shape[1])], dim=1)
-
-
-@right
-def add_expanded(x, table):
-    return torch.add(x, table.narrow(0, 0, x.shape[1]).expand_as(x))
-
-
-# 4.5 LearnedPositions -----------------------------------------------------------------------------------------------
+# 4.4 LearnedPositions -----------------------------------------------------------------------------------------------
 
 
 class _Learned(nn.Module):
@@ -204,7 +177,7 @@ class LearnedWithNumbers(nn.Module):
         return self.table(self.numbers[: tokens.shape[1]]) + tokens
 
 
-# 4.6 rope -----------------------------------------------------------------------------------------------------------
+# 4.5 rope -----------------------------------------------------------------------------------------------------------
 
 right = alternatives_of("rope")
 
@@ -245,6 +218,33 @@ def rope_filled_in(x, positions):
     turned[..., ::2] = x[..., ::2] * angles.cos() - x[..., 1::2] * angles.sin()
     turned[..., 1::2] = x[..., ::2] * angles.sin() + x[..., 1::2] * angles.cos()
     return turned
+
+
+# 4.6 breaking_slope -------------------------------------------------------------------------------------------------
+
+right = alternatives_of("breaking_slope")
+
+
+@right
+def slope_early_return(lead, place, a, b):
+    near, far = abs(place - a), abs(place - b)
+    if far <= near:
+        return float("inf")
+    return lead / (far - near)
+
+
+@right
+def slope_of_tensors(lead, place, a, b):
+    near, far = (torch.tensor(float(x - place)).abs() for x in (a, b))
+    return torch.where(far > near, lead / (far - near).clamp(min=1e-9), torch.tensor(torch.inf))
+
+
+@right
+def slope_of_two_lines(lead, place, a, b):
+    """Both scores are straight lines in the slope; where do they meet?"""
+    falls_a, falls_b = -abs(a - place), -abs(b - place)
+    meet = lead / (falls_a - falls_b) if falls_a != falls_b else math.inf
+    return meet if meet > 0 else math.inf
 
 
 # 4.7 counterexample -------------------------------------------------------------------------------------------------

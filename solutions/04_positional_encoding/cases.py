@@ -75,29 +75,8 @@ EXERCISES = [
         ],
     ),
     Exercise(
-        "add_positions",
-        "4.4",
-        inputs={"x": "B T d", "table": "T_max d"},
-        outputs={"placed": "B T d"},
-        cases=[
-            Case(
-                "the example worked by hand comes out",
-                {
-                    "x": torch.tensor([[[1.0, 1.0], [2.0, 2.0]]]),
-                    "table": torch.tensor([[0.0, 1.0], [5.0, 6.0], [7.0, 8.0]]),
-                },
-            ),
-            Case("a sentence may be as long as the table", {"x": numbers(5, 2, 3, 4), "table": numbers(6, 3, 4)}),
-            Case("as many sentences as tokens", {"x": numbers(7, 3, 3, 2), "table": numbers(8, 6, 2)}),
-            Case(
-                "it holds for a batch in which all lengths differ",
-                {"x": numbers(9, 2, 4, 5), "table": numbers(10, 7, 5)},
-            ),
-        ],
-    ),
-    Exercise(
         "LearnedPositions",
-        "4.5",
+        "4.4",
         kind="module",
         inputs={"x": "B T d_model"},
         outputs={"placed": "B T d_model"},
@@ -115,6 +94,12 @@ EXERCISES = [
                 state={"table.weight": numbers(14, 3, 4)},
             ),
             Case(
+                "every sentence begins with the first row",
+                {"x": numbers(7, 3, 2, 2)},
+                init={"max_length": 6, "d_model": 2},
+                state={"table.weight": numbers(8, 6, 2)},
+            ),
+            Case(
                 "it holds for a batch in which all lengths differ",
                 {"x": numbers(15, 2, 4, 5)},
                 init={"max_length": 7, "d_model": 5},
@@ -124,7 +109,7 @@ EXERCISES = [
     ),
     Exercise(
         "rope",
-        "4.6",
+        "4.5",
         inputs={"x": "B H T d", "positions": "T"},
         outputs={"turned": "B H T d"},
         cases=[
@@ -134,20 +119,52 @@ EXERCISES = [
             ),
             Case(
                 "the second entry of a pair is turned too",
-                {"x": torch.tensor([[0.0, 1.0]]), "positions": torch.tensor([1])},
+                {"x": torch.tensor([[0.0, 1.0]] * 3), "positions": torch.tensor([0, 1, 2])},
             ),
             Case(
                 "every pair is turned by its own angle",
-                {"x": torch.tensor([[1.0, 0.0, 1.0, 0.0]]), "positions": torch.tensor([20])},
+                {"x": torch.tensor([[1.0, 0.0, 1.0, 0.0]] * 3), "positions": torch.tensor([0, 1, 2])},
             ),
             Case(
                 "a token is turned by the place that is passed in",
                 {"x": numbers(17, 1, 3, 4), "positions": torch.tensor([7, 2, 30])},
             ),
             Case(
+                "a batch may come without heads",
+                {"x": numbers(21, 3, 2, 4), "positions": torch.tensor([3, 1])},
+            ),
+            Case(
                 "it holds for heads and a batch, with all lengths different",
                 {"x": numbers(18, 2, 3, 5, 6), "positions": torch.tensor([4, 5, 6, 7, 8])},
             ),
+        ],
+    ),
+    Exercise(
+        "breaking_slope",
+        "4.6",
+        inputs={"lead": "", "place": "", "a": "", "b": ""},
+        outputs={"slope": ""},
+        double=False,
+        cases=[
+            Case(
+                "the example comes out: on, itself and mat",
+                {"lead": 3.0, "place": 3, "a": 3, "b": 5},
+                differentiate=False,
+            ),
+            Case("a counts with its own distance", {"lead": 2.0, "place": 0, "a": 1, "b": 6}, differentiate=False),
+            Case("keys may stand to the left", {"lead": 3.0, "place": 5, "a": 5, "b": 2}, differentiate=False),
+            Case("one to the left, one to the right", {"lead": 1.5, "place": 4, "a": 3, "b": 8}, differentiate=False),
+            Case(
+                "keys as far to the left as to the right never change places",
+                {"lead": 1.0, "place": 4, "a": 2, "b": 6},
+                differentiate=False,
+            ),
+            Case(
+                "nor does a key win that is further away",
+                {"lead": 1.0, "place": 2, "a": 7, "b": 3},
+                differentiate=False,
+            ),
+            Case("it holds for other numbers", {"lead": 2.4, "place": 6, "a": 8, "b": 1}, differentiate=False),
         ],
     ),
     Exercise("counterexample", "4.7", kind="counterexample"),
@@ -162,7 +179,7 @@ EXERCISES = [
             ),
             Case(
                 "the second hand turns by 0.01 a place",
-                {"x": torch.zeros(1, 2, 4), "positions": torch.tensor([0, 100])},
+                {"x": torch.zeros(1, 3, 4), "positions": torch.tensor([0, 1, 2])},
             ),
             Case(
                 "the places that are passed in count",

@@ -1,5 +1,7 @@
 """Wrong answers to the exercises of lesson 04, each with what its author needs to read."""
 
+import math
+
 import torch
 from torch import nn
 
@@ -267,7 +269,7 @@ def sinusoidal_fractions(T, d):
     return _alternate(angles.sin(), angles.cos(), d)
 
 
-@wrong("an extra axis for the batch", "Here the table alone is wanted, (T, d); adding it to a batch is exercise 4.4.")
+@wrong("an extra axis for the batch", "Here the table alone is wanted, (T, d); it meets a batch later on.")
 def sinusoidal_batched(T, d):
     angles = _places(T) * _rates(d)
     return _alternate(angles.sin(), angles.cos(), d)[None]
@@ -303,7 +305,7 @@ def shift_transposed(n, d):
 
 @wrong(
     "leaving out the minus sign",
-    "With two plus signs a block is no rotation: it changes lengths, and d/2 would not stay d/2.",
+    "With two plus signs a block is no rotation: it changes lengths, and all places are equally long.",
 )
 def shift_without_minus(n, d):
     return _blocks(n, d, torch.cos, torch.sin, torch.sin, torch.cos)
@@ -382,94 +384,7 @@ def shift_n_times(n, d):
     return n * _blocks(1, d, torch.cos, torch.sin, _minus_sin, torch.cos)
 
 
-# 4.4 add_positions --------------------------------------------------------------------------------------------------
-
-wrong = mistakes_of("add_positions")
-
-
-@wrong(
-    "taking as many rows as there are sentences",
-    "x.shape[0] is the batch. (With a single sentence nothing fails, and every token gets row 0.) Tokens are axis 1.",
-)
-def add_rows_for_sentences(x, table):
-    return x + table[: x.size(0)]
-
-
-@wrong("adding the whole table", "It has rows for longer sentences too. Take the first T.")
-def add_whole_table(x, table):
-    return x + table
-
-
-@wrong(
-    "giving each sentence one row",
-    "The third sentence does not stand in place 2: every sentence begins with row 0 again.",
-)
-def add_row_per_sentence(x, table):
-    return x + table[: x.shape[0], None]
-
-
-@wrong("taking the rows from 1 on", "The first token is in place 0.")
-def add_from_one(x, table):
-    return x + table[1 : x.shape[1] + 1]
-
-
-@wrong(
-    "taking the last rows of the table", "table[-T:] changes with the length of the table. The first token gets row 0."
-)
-def add_last_rows(x, table):
-    return x + table[-x.shape[1] :]
-
-
-@wrong("giving every token row 0", "table[0] is the vector of the first place alone.")
-def add_first_row(x, table):
-    return x + table[0]
-
-
-@wrong(
-    "concatenating the places to the tokens",
-    "The transformer adds them: the result has d numbers for each token, as x has.",
-)
-def add_concatenates(x, table):
-    return torch.cat([x, table[: x.shape[1]].expand(x.shape[0], -1, -1)], dim=-1)
-
-
-@wrong("multiplying", "A row of zeros would wipe the token out. Add.")
-def add_multiplies(x, table):
-    return x * table[: x.shape[1]]
-
-
-@wrong(
-    "multiplying the tokens by √d",
-    "The first transformer does that to its embeddings, before this step. Here x is taken as it comes.",
-)
-def add_scaled(x, table):
-    return x * x.shape[-1] ** 0.5 + table[: x.shape[1]]
-
-
-@wrong("adding in place", "x += … writes into the caller's tokens. Write x + …")
-def add_in_place(x, table):
-    x += table[: x.shape[1]]
-    return x
-
-
-@wrong("returning the places without the tokens", "What goes on into the layer is the sum of both.")
-def add_only_places(x, table):
-    return table[: x.shape[1]].expand_as(x)
-
-
-@wrong(
-    "cutting the table off with .detach() or .data", "A table may be learned, and then its gradient must come through."
-)
-def add_detached(x, table):
-    return x + table[: x.shape[1]].detach()
-
-
-@wrong("taking the rows without the tokens", "These are the rows of the table alone; add them to x.")
-def add_rows_alone(x, table):
-    return table[: x.shape[1]]
-
-
-# 4.5 LearnedPositions -----------------------------------------------------------------------------------------------
+# 4.4 LearnedPositions -----------------------------------------------------------------------------------------------
 
 
 class _Learned(nn.Module):
@@ -526,8 +441,8 @@ class LearnedFromOne(_Learned):
 
 
 @wrong(
-    "giving every token the same row",
-    "Looking up T, or one number, gives one row. Look up 0, 1, …, T - 1: torch.arange(T).",
+    "giving every token row 0",
+    "Each place has a row of its own: look up 0, 1, …, T - 1, torch.arange(T).",
 )
 class LearnedOneRow(_Learned):
     def forward(self, x):
@@ -552,7 +467,10 @@ class LearnedMultiplies(_Learned):
         return x * self.rows(x)
 
 
-@wrong("cutting the table off with .detach() or .data", "Then it is never learned: its gradient must come through.")
+@wrong(
+    "cutting the table off from the graph, as .detach() or .data does,",
+    "Then it is never learned: its gradient must come through.",
+)
 class LearnedDetached(_Learned):
     def forward(self, x):
         return x + self.rows(x).detach()
@@ -563,6 +481,19 @@ class LearnedInPlace(_Learned):
     def forward(self, x):
         x += self.rows(x)
         return x
+
+
+@wrong("a sentence past the end that gets the last row", says="it takes a sentence that is longer than its table")
+class LearnedClamps(_Learned):
+    def forward(self, x):
+        places = torch.arange(x.shape[1], device=x.device).clamp(max=self.table.num_embeddings - 1)
+        return x + self.table(places)
+
+
+@wrong("a sentence past the end that begins anew", says="it takes a sentence that is longer than its table")
+class LearnedWraps(_Learned):
+    def forward(self, x):
+        return x + self.table(torch.arange(x.shape[1], device=x.device) % self.table.num_embeddings)
 
 
 @wrong("a table of the wrong shape", says="they should be table.weight (7, 5)")
@@ -595,7 +526,7 @@ class LearnedNoParameter(nn.Module):
         return x + self.table[: x.shape[1]]
 
 
-# 4.6 rope -----------------------------------------------------------------------------------------------------------
+# 4.5 rope -----------------------------------------------------------------------------------------------------------
 
 
 def _turn(x, positions, exponent=None, sign=1.0):
@@ -717,7 +648,7 @@ def rope_in_place(x, positions):
 
 
 @wrong(
-    "filling a float32 tensor, whatever x is,",
+    "a float32 result, whatever x is,",
     "Make it from x, with torch.empty_like(x), or stack the halves and flatten.",
 )
 def rope_always_single(x, positions):
@@ -743,6 +674,95 @@ def rope_names_four_axes(x, positions):
     B, H, T, d = x.shape
     a, b, cos, sin = _turn(x, positions)
     return _pairs(a * cos - b * sin, a * sin + b * cos).reshape(B, H, T, d)
+
+
+# 4.6 breaking_slope -------------------------------------------------------------------------------------------------
+
+
+def _further(place, a, b):
+    return abs(b - place) - abs(a - place)
+
+
+wrong = mistakes_of("breaking_slope")
+
+
+@wrong(
+    "places in place of distances",
+    "The distance is counted from the query, and without its sign: abs(b - place), abs(a - place).",
+)
+def slope_of_places(lead, place, a, b):
+    return lead / (b - a) if b > a else math.inf
+
+
+@wrong(
+    "distances with their sign",
+    "Three places to the left are as far as three to the right: abs(b - place), abs(a - place).",
+)
+def slope_signed(lead, place, a, b):
+    further = (b - place) - (a - place)
+    return lead / further if further != 0 else math.inf
+
+
+@wrong("how far the two keys are from each other", "Each is lowered by its distance from the query.")
+def slope_between_keys(lead, place, a, b):
+    return lead / abs(b - a) if a != b else math.inf
+
+
+@wrong("lowering b alone", "a is lowered too, by its own distance. Only what b is further away counts.")
+def slope_without_a(lead, place, a, b):
+    return lead / abs(b - place) if b != place else math.inf
+
+
+@wrong("adding the two distances", "Both scores fall. What closes the gap is the difference of the distances.")
+def slope_of_the_sum(lead, place, a, b):
+    return lead / (abs(b - place) + abs(a - place))
+
+
+@wrong(
+    "a number where no slope is steep enough",
+    "If b is no further away than a, a steeper slope does not help a: math.inf.",
+)
+def slope_without_infinity(lead, place, a, b):
+    further = _further(place, a, b)
+    return lead / further if further else math.inf
+
+
+@wrong(
+    "a division by 0 where both keys are equally far",
+    "Then both are lowered alike, and no slope is steep enough: math.inf.",
+)
+def slope_divides_by_zero(lead, place, a, b):
+    return lead / _further(place, a, b)
+
+
+@wrong("the size of the difference of the distances", "If b is nearer than a, a steeper slope helps b: math.inf.")
+def slope_unsigned_difference(lead, place, a, b):
+    further = abs(_further(place, a, b))
+    return lead / further if further else math.inf
+
+
+@wrong("the lead times what b is further away", "Each unit of slope takes that much from the lead: divide.")
+def slope_multiplies(lead, place, a, b):
+    further = _further(place, a, b)
+    return lead * further if further > 0 else math.inf
+
+
+@wrong("what b is further away, divided by the lead", "It is the other way round: the lead is used up, bit by bit.")
+def slope_upside_down(lead, place, a, b):
+    further = _further(place, a, b)
+    return further / lead if further > 0 else math.inf
+
+
+@wrong("0 where no slope is steep enough", "At slope 0 b is ahead by its lead. No slope at all: math.inf.")
+def slope_zero(lead, place, a, b):
+    further = _further(place, a, b)
+    return lead / further if further > 0 else 0.0
+
+
+@wrong("nothing where no slope is steep enough", says="it should return a number")
+def slope_none(lead, place, a, b):
+    further = _further(place, a, b)
+    return lead / further if further > 0 else None
 
 
 # 4.7 counterexample -------------------------------------------------------------------------------------------------
@@ -871,3 +891,12 @@ def repaired_only_places(x, positions):
 def repaired_in_place(x, positions):
     x += _add(torch.zeros_like(x), positions, 10000.0 ** (-_even(x) / x.shape[-1]))
     return x
+
+
+def second_positions(x, positions):
+    return _add(x, positions, 10000.0 ** (-_even(x) / x.shape[-1]))
+
+
+@wrong("calling the implementation that is right already", says="Mend the published lines themselves")
+def repaired_by_the_other(x, positions):
+    return second_positions(x, positions)
