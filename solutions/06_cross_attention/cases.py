@@ -297,17 +297,36 @@ EXERCISES = [
         ],
     ),
     Exercise(
-        "plot_alignment",
+        "colleagues_map",
         "6.5",
         inputs={"weights": "H Tq Tk", "source": "", "target": ""},
         outputs={"matrix": "T S", "rows": "", "columns": ""},
         cases=[
             Case(
-                "the example worked by hand comes out",
-                {"weights": torch.tensor([[[0.8, 0.2]], [[0.4, 0.6]]]), "source": ["cat"], "target": ["chat"]},
+                "the colleague's map of le chat est assis comes out",
+                {
+                    "weights": torch.tensor(
+                        [
+                            [
+                                [0.7, 0.3, 0, 0, 0],
+                                [0, 0.9, 0.1, 0, 0],
+                                [0.1, 0.1, 0.8, 0, 0],
+                                *[[0.2, 0.2, 0.6, 0, 0]] * 2,
+                            ],
+                            [
+                                [0.5, 0.1, 0.4, 0, 0],
+                                [0.3, 0.7, 0, 0, 0],
+                                [0, 0.6, 0.4, 0, 0],
+                                *[[0.1, 0.5, 0.4, 0, 0]] * 2,
+                            ],
+                        ]
+                    ),
+                    "source": ["the", "cat", "sat"],
+                    "target": ["le", "chat", "est", "assis"],
+                },
             ),
             Case(
-                "rows are the target, columns the source, also where both are equally long",
+                "with a single head the labels alone are wrong",
                 {
                     "weights": torch.softmax(numbers(60, 1, 3, 3), -1),
                     "source": ["the", "black", "cat"],
@@ -315,12 +334,16 @@ EXERCISES = [
                 },
             ),
             Case(
-                "the heads are averaged",
+                "three heads are joined as two are",
                 {
                     "weights": torch.softmax(2 * numbers(61, 3, 2, 2), -1),
                     "source": ["cat", "sat"],
                     "target": ["est", "assis"],
                 },
+            ),
+            Case(
+                "a target of one word has one row",
+                {"weights": torch.softmax(numbers(68, 2, 3, 2), -1), "source": ["cat"], "target": ["chat"]},
             ),
             Case(
                 "rows and columns of padding are cut off",
@@ -331,7 +354,7 @@ EXERCISES = [
                 },
             ),
             Case(
-                "the pair of this lesson, padded, keeps its 7 rows and 6 columns",
+                "it foretells the map of the pair of this lesson, 7 rows and 6 columns",
                 {
                     "weights": torch.softmax(numbers(63, 2, 9, 8), -1),
                     "source": ["The", "cat", "sat", "on", "the", "mat"],
