@@ -491,7 +491,9 @@ for _mask in _masks:
         _expected[_place][_keep[_place]] = torch.softmax(_scores[_place][_keep[_place]].double(), dim=0)
     torch.testing.assert_close(masked_softmax(_scores, _mask).double(), _expected, rtol=1e-4, atol=1e-6)
     torch.testing.assert_close(masked_softmax(_scores.double() + 400, _mask), _expected, rtol=1e-3, atol=1e-4)
-    torch.testing.assert_close(masked_softmax(_scores - 9000, _mask).double(), _expected, rtol=1e-2, atol=2e-3)
+    torch.testing.assert_close(masked_softmax(_scores - 20000, _mask).double(), _expected, rtol=1e-2, atol=2e-3)
+    _apart = _scores.double() + torch.tensor([0.0, -3000.0, 700.0, -20000.0])[:, None]  # a level for each row
+    torch.testing.assert_close(masked_softmax(_apart, _mask), _expected, rtol=1e-3, atol=1e-4)
     for _anything in (torch.nan, torch.inf, -torch.inf, 3e4, -3e4):  # what is hidden has no say
         _filled = torch.where(_keep, _scores, torch.tensor(_anything))
         _weights = masked_softmax(_filled, _mask)
@@ -1207,6 +1209,8 @@ for _anything in (0.0, 1e30, torch.nan, torch.inf, -torch.inf):
         assert torch.isfinite(_gradient).all()
     assert check.unchanged(repaired_attention, _q, _memory, _keep)
 assert not repaired_attention(_q, _clean, _keep)[2].any()
+_far = repaired_attention(_q[:1] * -300, _clean[:1].abs() * 300, _keep[:1])  # scores of -100,000 and less
+torch.testing.assert_close(_far, without_padding(_q[:1] * -300, _clean[:1].abs() * 300, _keep[:1]), rtol=1e-2, atol=1.0)
 ### END HIDDEN TESTS
 
 # %%

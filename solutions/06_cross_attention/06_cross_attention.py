@@ -1098,10 +1098,9 @@ for i, word in enumerate(coloured_fr):
 def hard_alignment(weights: torch.Tensor) -> torch.Tensor:
     """For each target token, the place of the source token with the largest mean weight.
 
-    The mean is taken over the heads. Of places with equal weight, the first counts.
-
     Args:
-        weights: (B, H, Tq, Tk), rows that sum to 1, or to 0 where the memory was empty.
+        weights: (B, H, Tq, Tk), rows that sum to 1, or to 0 where the memory was empty. The mean is
+            taken over the heads.
 
     Returns:
         (B, Tq), whole numbers (int64) from 0 to Tk - 1; -1 where the row has no weight at all.

@@ -69,16 +69,25 @@ EXERCISES = [
                 },
             ),
             Case(
-                "the mask lies on the memory, also where the map is square",
-                _attend_square | {"memory_mask": _mask("110", "011", "111")},
-            ),
-            Case(
                 "the scores are divided by the root of d_k, whatever d_v is",
                 {
                     "q": numbers(15, 1, 1, 2, 4),
                     "k": numbers(16, 1, 1, 3, 4),
                     "v": numbers(17, 1, 1, 3, 2),
                     "memory_mask": _mask("111"),
+                },
+            ),
+            Case(
+                "the mask lies on the memory, also where the map is square",
+                _attend_square | {"memory_mask": _mask("110", "011", "111")},
+            ),
+            Case(
+                "scores may be as low as -20000, in one row and not in another",
+                {
+                    "q": torch.tensor([[[[-1.0], [1.0]]]]),
+                    "k": torch.tensor([[[[20000.0], [20000.0], [-30000.0]]]]),
+                    "v": torch.tensor([[[[4.0], [8.0], [100.0]]]]),
+                    "memory_mask": _mask("110"),
                 },
             ),
             Case(
@@ -125,19 +134,25 @@ EXERCISES = [
         outputs={"context": "B Tq out_dim", "weights": "B H Tq Tk"},
         cases=[
             Case(
-                "a memory of one token hands over its value, through W_v and W_o",
+                "a memory of one token hands over its value, through W_v and W_o, with one head unless told otherwise",
                 {
                     "query": numbers(12, 1, 2, 3),
                     "key": numbers(13, 1, 1, 2),
                     "value": numbers(14, 1, 1, 5),
                     "memory_mask": _mask("1"),
                 },
-                init=_init(3, 2, 5, 4, 1),
+                init={"query_dim": 3, "key_dim": 2, "value_dim": 5, "out_dim": 4},  # one head unless told
                 state=_layer(100, 3, 2, 5, 4),
             ),
             Case(
-                "two heads each read the memory on their own, also where all widths are equal",
+                "a single head leaves out the padding, also where all widths are equal",
                 _square | {"memory_mask": _square_mask},
+                init=_init(4, 4, 4, 4, 1),
+                state=_layer(150, 4, 4, 4, 4),
+            ),
+            Case(
+                "two heads each read the memory on their own",
+                _square | {"memory_mask": _mask("1111", "1111", "1111")},
                 init=_init(4, 4, 4, 4, 2),
                 state=_layer(110, 4, 4, 4, 4),
             ),
@@ -450,6 +465,14 @@ EXERCISES = [
             Case(
                 "one sentence with four candidates still comes out right",
                 {"q": numbers(70, 1, 4, 3), "k": numbers(71, 1, 2, 3), "v": numbers(72, 1, 2, 2)},
+            ),
+            Case(
+                "scores may be as low as -1000, in one row and not in another",
+                {
+                    "q": torch.tensor([[[500.0], [-500.0]], [[-500.0], [500.0]]]),
+                    "k": torch.tensor([[[1.0], [1.0]], [[2.0], [2.0]]]),
+                    "v": torch.tensor([[[1.0], [3.0]], [[5.0], [9.0]]]),
+                },
             ),
             Case(
                 "as many candidates as sentences and tokens",

@@ -152,6 +152,53 @@ def attend_too_low(q, k, v, memory_mask):
     return weights @ v, weights
 
 
+@wrong(
+    "filling with a number such as -100 or -10000",
+    "Scores of real words may lie lower than that, and then the padding wins. Take the lowest number of the dtype.",
+)
+def attend_finite_fill(q, k, v, memory_mask):
+    keep = memory_mask[:, None, None]
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    weights = torch.softmax(scores.masked_fill(~keep, -1e4), dim=-1) * keep
+    return weights @ v, weights
+
+
+@wrong(
+    "subtracting one maximum for the whole tensor",
+    "A row that lies far below the largest score of all becomes 0 in every place: each row has a maximum of its own.",
+)
+def attend_one_maximum(q, k, v, memory_mask):
+    keep = memory_mask[:, None, None]
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    scores = scores.masked_fill(~keep, torch.finfo(scores.dtype).min)
+    powers = torch.exp(scores - scores.max()) * keep
+    total = powers.sum(dim=-1, keepdim=True)
+    weights = powers / total.masked_fill(total == 0, 1.0)
+    return weights @ v, weights
+
+
+@wrong(
+    "handing the mask over with its two axes",
+    "Beside scores of shape (B, H, Tq, Tk) its B stands under Tq. memory_mask[:, None, None, :] has an axis for each.",
+)
+def attend_mask_of_two_axes(q, k, v, memory_mask):
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    weights = torch.softmax(scores.masked_fill(~memory_mask, torch.finfo(scores.dtype).min), dim=-1)
+    weights = weights.masked_fill(~memory_mask, 0.0)
+    return weights @ v, weights
+
+
+@wrong(
+    "turning all four axes of k around",
+    "k.T does that, batch and heads included. Only the last two should change places: k.transpose(-2, -1).",
+)
+def attend_turned_whole(q, k, v, memory_mask):
+    keep = memory_mask[:, None, None]
+    scores = q @ k.permute(3, 2, 1, 0) / math.sqrt(q.shape[-1])
+    weights = torch.softmax(scores.masked_fill(~keep, torch.finfo(scores.dtype).min), dim=-1) * keep
+    return weights @ v, weights
+
+
 @wrong("leaving the scores undivided", "Scaled attention divides them by the root of d_k, q.shape[-1].")
 def attend_unscaled(q, k, v, memory_mask):
     return _attend(q, k, v, memory_mask, 1.0)
@@ -523,7 +570,7 @@ def step_query_not_turned(query, k, v, memory_mask, W_q, W_o):
 
 @wrong(
     "leaving the axis of length 1 in place",
-    "You put Tq = 1 in for attend; take it out again, of the context and of the weights: [:, :, 0, :].",
+    "attend works with Tq = 1, but the results have no such axis. [:, :, 0, :] takes it out of the weights.",
 )
 def step_keeps_axis(query, k, v, memory_mask, W_q, W_o):
     context, weights = _step(query, k, v, memory_mask, W_q, W_o)
@@ -1098,13 +1145,22 @@ def repaired_first_memory(q, k, v):
     return _candidates(q, k[:1].repeat(B * n, 1, 1), v[:1].repeat(B * n, 1, 1))
 
 
-@wrong("not dividing by the root of d", "That line was right; only the order of the memories was not.")
+@wrong(
+    "powers of the scores without a maximum taken off",
+    "e to a large score is infinite. torch.softmax subtracts each row's maximum first.",
+)
+def repaired_overflows(q, k, v):
+    powers = torch.exp(q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]))
+    return powers / powers.sum(dim=-1, keepdim=True) @ v
+
+
+@wrong("not dividing by the root of d", "The scores of published_step are right; the order of its memories is not.")
 def repaired_unscaled(q, k, v):
     n = q.shape[1]
     return _candidates(q, k.repeat_interleave(n, dim=0), v.repeat_interleave(n, dim=0), 1.0)
 
 
-@wrong("a softmax over an axis of length 1", "All weights become 1. That line was right: dim=-1, over the memory.")
+@wrong("a softmax over an axis of length 1", "All weights become 1. It runs over the memory, dim=-1.")
 def repaired_wrong_axis(q, k, v):
     n = q.shape[1]
     return _candidates(q, k.repeat_interleave(n, dim=0), v.repeat_interleave(n, dim=0), dim=1)
