@@ -221,12 +221,22 @@ EXERCISES = [
                 },
             ),
             Case(
-                "kept tokens may score as low as -28000, in one row and not in another",
+                "rows may lie far apart",
                 {
-                    "q": torch.tensor([[[-200.0, 0.0], [200.0, 0.0]]]),
+                    "q": torch.tensor([[[-9.0, 0.0], [9.0, 0.0]]]),
+                    "memory": torch.tensor([[[9.0, 1.0], [9.0, 3.0], [0.0, 0.0]]]),
+                    "keep": _bools("TTF"),
+                },
+                differentiate=False,
+            ),
+            Case(
+                "kept tokens may score as low as -28000",
+                {
+                    "q": torch.tensor([[[-200.0, 0.0]]]),
                     "memory": torch.tensor([[[200.0, 1.0], [200.0, 3.0], [0.0, 0.0]]]),
                     "keep": _bools("TTF"),
                 },
+                differentiate=False,
             ),
             Case(
                 "an example that keeps nothing gives 0",

@@ -82,13 +82,24 @@ EXERCISES = [
                 _attend_square | {"memory_mask": _mask("110", "011", "111")},
             ),
             Case(
-                "scores may be as low as -20000, in one row and not in another",
+                "rows may lie far apart",
                 {
                     "q": torch.tensor([[[[-1.0], [1.0]]]]),
+                    "k": torch.tensor([[[[60.0], [60.0], [-90.0]]]]),
+                    "v": torch.tensor([[[[4.0], [8.0], [100.0]]]]),
+                    "memory_mask": _mask("110"),
+                },
+                differentiate=False,
+            ),
+            Case(
+                "scores may be as low as -20000",
+                {
+                    "q": torch.tensor([[[[-1.0]]]]),
                     "k": torch.tensor([[[[20000.0], [20000.0], [-30000.0]]]]),
                     "v": torch.tensor([[[[4.0], [8.0], [100.0]]]]),
                     "memory_mask": _mask("110"),
                 },
+                differentiate=False,
             ),
             Case(
                 "an empty memory gives zeros, and gradients that are finite",
@@ -473,6 +484,7 @@ EXERCISES = [
                     "k": torch.tensor([[[1.0], [1.0]], [[2.0], [2.0]]]),
                     "v": torch.tensor([[[1.0], [3.0]], [[5.0], [9.0]]]),
                 },
+                differentiate=False,
             ),
             Case(
                 "as many candidates as sentences and tokens",
