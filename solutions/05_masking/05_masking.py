@@ -20,7 +20,7 @@
 #
 # | | |
 # |---|---|
-# | time | 90 minutes |
+# | time | 110 minutes, with a place to stop after section 4 |
 # | difficulty | gentle masks, one softmax with three traps in it, and a bug that was reported against PyTorch itself |
 # | builds on | lessons 01 and 02: scores, weights, softmax; lesson 03: heads at axis 1, a mask inside attention, `nn.MultiheadAttention` |
 # | you will write | 6 small functions, a test that finds other people's mistakes, a counterexample and a repair |
@@ -167,9 +167,9 @@ assert check.unchanged(padding_mask, _lengths, 7)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Lengths are not the only source. Many tokenizers hand out a tensor of ones and zeros beside the tokens; if its 1 means keep,
-# `.bool()` turns it into our mask. Or you compare the token numbers with that of the padding, `ids != pad`. That is safe only if
-# the padding has a number of its own: where it borrows the number of "end of text", the real end gets hidden too.
+# Many tokenizers hand out a tensor of ones and zeros beside the tokens; if its 1 means keep, `.bool()` turns it into our mask. Or you
+# compare the token numbers with that of the padding, `ids != pad`. That is safe only if the padding has a number of its own: where
+# it borrows the number of "end of text", the real end gets hidden too.
 #
 # ## 2 · A writer may not read ahead
 #
@@ -393,8 +393,7 @@ plots.small_multiples(
 #
 # ## 4 · A softmax that obeys
 #
-# In lesson 03 you hid scores inside attention. Here that step becomes a function of its own, and you see why each of its three
-# parts is needed. It also has to stand what nobody asked for there: NaN under the mask, and 16 bits.
+# In lesson 03 you hid scores inside attention. Here that step becomes a function of its own, which also stands NaN and 16 bits.
 #
 # How do you make softmax ignore a key? Look at "cat". It finds "sat", which stands in its future, so of its scores
 # $(0, 0, 3, 0, 0, 0)$ only the first two are kept, and its weights should be $(0.5, 0.5, 0, 0, 0, 0)$.
@@ -406,9 +405,8 @@ plots.small_multiples(
 #
 # **Trap 2: a row with nothing to see.** Fill a row with $-\infty$ everywhere and softmax computes $0/0$, which is NaN. Such rows
 # exist: an empty sentence in a batch, or the first place of a sentence that is padded at its *front*, under a causal mask. We
-# agree that such a row has the weights 0, so that its context is 0 too, and that its gradients are finite. (Turning NaN into 0
-# afterwards, with `torch.nan_to_num`, gives the same numbers, but it would also hide a NaN in a *kept* score, which you want to
-# see.)
+# agree that such a row has the weights 0, so that its context is 0 too, and that its gradients are finite. (`torch.nan_to_num`
+# afterwards would also hide a NaN in a *kept* score, which you want to see.)
 #
 # **Trap 3: what is hidden may be anything.** A buffer that nobody has filled yet can hold huge numbers, even NaN. Adding to a NaN,
 # or multiplying it by 0, leaves NaN. Only *replacing* it helps. (That also cuts its gradient: no gradient flows into a score that
@@ -648,8 +646,8 @@ plots.small_multiples(
 #
 # ## 5 · A window on the past
 #
-# In a long text most of what a token needs stands close by. A **sliding window** of size $w$ keeps, for each query, the token itself
-# and the $w - 1$ before it. With the query at place $p_i$ as in section 2, key $j$ is kept if
+# A text of $T$ tokens has $T^2$ scores, too many if it is long. A **sliding window** of size $w$ keeps, for each query, the token itself and
+# the $w - 1$ before it. With the query at place $p_i$ as in section 2, key $j$ is kept if
 #
 # $$p_i - w < j \le p_i .$$
 #
@@ -662,7 +660,7 @@ plots.small_multiples(
 # | query 2 | F | T | T | F |
 # | query 3 | F | F | T | T |
 #
-# No row has more than $w$ keys, however long the text is, so a model that writes needs to remember only the last $w$ keys and values.
+# No row keeps more than $w$ keys, so a model that writes needs to remember only the last $w$ keys and values of each layer.
 #
 # ### Exercise 5.5: the sliding window
 
@@ -780,8 +778,8 @@ def window_of_two() -> None:
 plots.interactive(through_the_window, name="window", options=[1, 2, 3, 4, 5, 6], still=window_of_two)
 
 # %% [markdown]
-# Each layer adds $w - 1$ places, so $L$ layers reach $L\,(w - 1)$ tokens back: 5 layers with $w = 2$ span the whole sentence. It is a reach
-# like that of a stack of convolutions. What travels far does so in several hops, and is mixed with other things at each.
+# Each layer adds $w - 1$ places, so $L$ layers reach $L\,(w - 1)$ tokens back, like a stack of convolutions. What travels far does so in
+# several hops, and is mixed with other things at each.
 #
 # ## 6 · Who else thinks that True means keep?
 #
@@ -789,12 +787,12 @@ plots.interactive(through_the_window, name="window", options=[1, 2, 3, 4, 5, 6],
 #
 # | | a boolean `True` means | a mask of numbers is | shapes |
 # |---|---|---|---|
-# | this course | keep | not used | anything that broadcasts to $(B, H, T_q, T_k)$ |
+# | this lesson | keep | not used | anything that broadcasts to $(B, H, T_q, T_k)$ |
 # | `F.scaled_dot_product_attention`, `attn_mask` | keep | added to the scores | the same, from two axes up |
 # | `nn.MultiheadAttention`, `attn_mask` | **hide** | added to the scores | $(T_q, T_k)$ or $(B \cdot H, T_q, T_k)$ |
 # | `nn.MultiheadAttention`, `key_padding_mask` | **hide** | added to the scores | $(B, T_k)$ |
 #
-# The third row is the general one: with it, any mask of ours can be handed to `nn.MultiheadAttention`. Two things have to be done.
+# With the third row, any mask of ours can be handed to `nn.MultiheadAttention`. Two things have to be done.
 # **Turn True and False around.** And **fold batch and heads into one axis**, with the heads of the first example first. By hand, for
 # $B = 2$ and $H = 3$:
 #
@@ -902,9 +900,9 @@ for name, weights in ways.items():
 #
 # ## 7 · Write the test
 #
-# Masks fail silently. A key that should be hidden gets a little weight, and nothing crashes. Only a test finds it, and only one that
-# asks the right question. So write it: `test_masked_softmax(implementation)` calls `implementation(scores, mask)` as it likes,
-# returns quietly if all is well, and raises an `AssertionError` if not.
+# Masks fail silently: a key that should be hidden gets a little weight, and nothing crashes. So write a test:
+# `test_masked_softmax(implementation)` calls `implementation(scores, mask)` as it likes, returns quietly if all is well, and raises an
+# `AssertionError` if not.
 #
 # This is what every right implementation promises:
 #
@@ -1259,14 +1257,12 @@ for name, context in contexts.items():
 # </details>
 # <details><summary><b>4.</b> In half precision, with scores near 0, somebody hides padding by adding −65504 and the future by adding −65504 again. Which rows break?</summary>
 #
-# **Those with nothing to see, though without a NaN.** Keys hidden twice are at $-131\,008$, beyond the end of `float16`, so $-\infty$. But a query's
-# own key is never in its future, so each row has a key that was hidden at most once, at $-65504$. In a row with nothing to see, the keys
-# hidden once share all the weight: padding, and tokens of the future. With three places of padding *before* three tokens, row 0 gives
-# 0.25 to itself and to each of the three tokens that come after it. A row with one kept key is fine.
+# **Those with nothing to see, though without a NaN.** Keys hidden twice are at $-131\,008$, beyond the end of `float16`, so $-\infty$. But a
+# query's own key is never in its future, so each row has a key that was hidden at most once, at $-65504$. In a row with nothing to see,
+# the keys hidden once share all the weight: padding, and tokens of the future. A row with one kept key is fine.
 #
 # * *None:* nothing crashes, but a row with nothing to see should get 0.
-# * *Those with nothing to see give NaN:* only if every key were hidden twice. Two masks that both hide padding would do that; padding and
-#   future cannot.
+# * *They give NaN:* only if every key were hidden twice, as by two masks that both hide padding.
 # * *All of them:* $e^{-\infty} = 0$ is just what a hidden key should have, if another one is left.
 #
 # </details>

@@ -21,7 +21,7 @@
 #
 # | | |
 # |---|---|
-# | time | 85 minutes |
+# | time | 115 minutes, with a place to stop after section 3 |
 # | difficulty | moderate; most exercises are short, the layer in section 2 is the longest |
 # | builds on | lesson 03: heads; lesson 05: masks with True for "keep"; `nn.Linear` |
 # | you will write | 6 small pieces of code, the explanation of a wrong map, a counterexample and a repair |
@@ -74,9 +74,9 @@ print(len(english), "English words,", len(french), "French words")
 #
 # The map of weights is no longer square: $7 \times 6$, and it is still the rows that attend.
 #
-# **The memory has a mask.** English sentences of different lengths lie in one batch, and the shorter ones are filled up with padding.
-# The **memory mask** has the shape $(B, T_k)$, with True for a real word. It speaks about the places that are *looked at*, so it
-# belongs to the columns of the map. Every head and every query of an example shares it.
+# **The memory has a mask.** The shorter ones of a batch's English sentences are filled up with padding. The **memory mask** has the shape
+# $(B, T_k)$, with True for a real word. It speaks about the places that are *looked at*, so it belongs to the columns of the map. All heads
+# and all queries of an example share it.
 #
 # By hand, with vectors of a single number ($d_k = 1$, so that $\sqrt{d_k} = 1$), one query $q = 1$, and a memory of two words and one
 # padding:
@@ -90,8 +90,8 @@ print(len(english), "English words,", len(french), "French words")
 # The context is $\tfrac34 \cdot 4 + \tfrac14 \cdot 8 = 5$. Without the mask, the padding would score highest, take 0.97 of the weight, and the
 # context would be 97.5.
 #
-# **And if nothing is real?** An example may have an empty memory, only padding. Then there is nothing to take, and weights and context
-# are 0. Lesson 05 built a softmax that keeps this promise; it comes along:
+# **And if nothing is real?** Then there is nothing to take, and weights and context are 0. Lesson 05 built a softmax that keeps this
+# promise; it comes along:
 
 
 # %% given="masked_softmax"
@@ -198,21 +198,21 @@ assert check.unchanged(attend, _q, _k, _v, _mask)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Does the order in which the memory is handed over matter? Shuffle the English words and their mask in the same way, and compare:
+# Does the order of the memory matter? Shuffle the English words and their mask in the same way, and compare:
 
 # %%
 q = device.randn(1, 1, 7, 8, seed=1)
 k, v = device.randn(1, 1, 6, 8, seed=2), device.randn(1, 1, 6, 8, seed=3)
-memory_mask = torch.ones(1, 6, dtype=torch.bool, device=where)
-memory_mask[0, 4] = False  # say that this one is padding
-shuffled = torch.tensor([5, 2, 0, 4, 1, 3], device=where)
-context, weights = attend(q, k, v, memory_mask)
-again, _ = attend(q, k[:, :, shuffled], v[:, :, shuffled], memory_mask[:, shuffled])
+mask = torch.tensor([[True, True, True, True, False, True]], device=where)
+shuffled = [5, 2, 0, 4, 1, 3]
+context, weights = attend(q, k, v, mask)
+again, _ = attend(q, k[:, :, shuffled], v[:, :, shuffled], mask[:, shuffled])
 print("weights", tuple(weights.shape))
 print("the shuffled memory gives the same contexts:", torch.allclose(context, again, atol=1e-5))
 
 # %% [markdown]
-# To attention, a memory is a bag: only what is in it counts, not the order. If word order is to count, it must be written into the keys (lesson 04). We will do so below.
+# To attention, a memory is a bag: what is in it counts, and the order does not. If word order is to count, it must be written into the keys
+# (lesson 04), as below.
 #
 # ## 2 · A layer for two sentences
 #
@@ -231,11 +231,10 @@ print("the shuffled memory gives the same contexts:", torch.allclose(context, ag
 # In the code, `query`, `key` and `value` are the vectors before the maps, `q`, `k` and `v` those after them, cut into heads. `head_dim` is
 # the $d_k$ of `attend`.
 #
-# **A trap in the padding.** Lesson 05 (5.8) ended with it: a weight of 0 does not silence a NaN in the padding, and padding that is made
-# with `torch.empty` holds whatever stood at that place of the RAM. A projection does not help: one NaN in a vector makes all `out_dim`
-# numbers NaN. So clear the padding where it enters, **before** the projections. After them it is too late for the gradient of `W_k`, a sum
-# over places in which the memory vector itself is a factor. `key.masked_fill(~memory_mask[:, :, None], 0.0)` puts 0 where the mask is False,
-# whatever was there.
+# **A trap in the padding.** Lesson 05 (5.8) ended with it: a weight of 0 does not silence a NaN in the padding. A projection does not help:
+# one NaN in a vector makes all `out_dim` numbers NaN. So clear the padding where it enters, **before** the projections. After them the
+# outputs can still be saved, but not the gradient of `W_k`: it is a sum over places in which the memory vector itself is a factor, and
+# $0 \cdot \text{NaN}$ is NaN.
 #
 # One tool to cut the heads: `x.unflatten(-1, (H, -1))` is the `view` of your `split_heads` in lesson 03, for the last axis alone.
 #
@@ -294,14 +293,15 @@ class CrossAttention(nn.Module):
 # %% [markdown]
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Follow one tensor by its shape: `(B, Tk, key_dim)`, then `(B, Tk, out_dim)`, then `(B, H, Tk, head_dim)`. After `attend`, the way back: `(B, H, Tq, head_dim)`, then
-# `(B, Tq, H, head_dim)`, then `(B, Tq, out_dim)`.
+# Follow one tensor by its shape: `(B, Tk, key_dim)`, then `(B, Tk, out_dim)`, then `(B, H, Tk, head_dim)`. After `attend`, the way back:
+# `(B, H, Tq, head_dim)`, then `(B, Tq, H, head_dim)`, then `(B, Tq, out_dim)`.
 #
 # </details>
 # <details><summary>Hint 2: the idea</summary>
 #
-# `x.unflatten(-1, (H, -1))` cuts the last axis into heads without touching the others, and `transpose(1, 2)` moves the heads to axis 1. (A `view` straight to
-# `(B, H, T, head_dim)` would run and mix the tokens.) On the way back `transpose(1, 2)` comes first, then `flatten(2)`.
+# `key.masked_fill(~memory_mask[:, :, None], 0.0)` clears. `x.unflatten(-1, (H, -1))` cuts the last axis into heads, and `transpose(1, 2)`
+# moves them to axis 1. (A `view` straight to `(B, H, T, head_dim)` would run and mix the tokens.) On the way back `transpose(1, 2)` comes
+# first, then `flatten(2)`.
 #
 # </details>
 # <details><summary>Hint 3: the skeleton</summary>
@@ -422,10 +422,9 @@ seen = [pair for pair in pairs[:400] if pair[0] != the_cat[0]]
 unseen = [pair for pair in pairs[400:] if pair[0] not in [e for e, _, _ in seen]]
 
 # %% [markdown]
-# Now a small network that writes French, one word after the other. It knows the word before, and the place in the sentence. Whatever it
-# learns about the English comes **through your layer**: the query is made of that word and that place, and from the context it predicts
-# the next word. In its memory, the value of a word knows which word it is; the key also knows where the word stands, because "where" has done
-# its work once the word is found.
+# Now a small network that writes French, one word after the other. Its query is made of the word before and the place in the sentence;
+# whatever it learns about the English comes **through your layer**, and from the context it predicts the next word. In its memory, the
+# value of a word knows which word it is; the key also knows where the word stands. "Where" has done its work once the word is found.
 
 
 # %% given="writer"
@@ -516,10 +515,9 @@ print(f"next words right, English hidden:  {words_right(writer, torch.zeros_like
 #
 # ## 3 · The memory does not change
 #
-# In training, the whole French sentence is known and all queries go through at once. A translator that is *used* does not have that
-# sentence. It writes one word, feeds it back in, writes the next: $T_q = 1$, again and again. At each of these steps your layer projects
-# one query, and **the whole memory** to keys and values, although the memory is what it was a step before. Count the vectors that go
-# through `W_k` and `W_v` while the seven French words are written from six English ones (the step that writes `<end>` left aside):
+# In training, the whole French sentence is known and all queries go through at once. A translator that is *used* writes one word, feeds it
+# back in, writes the next: $T_q = 1$, again and again. At each step your layer projects one query, and **the whole memory**, although it is
+# what it was a step before. Count the vectors that go through `W_k` and `W_v` while seven French words are written from six English ones:
 #
 # | | per step | in seven steps |
 # |---|---|---|
@@ -579,7 +577,8 @@ def cache_kv(
 # </details>
 # <details><summary>Hint 2: the idea</summary>
 #
-# Three steps for each of the two: `masked_fill` on the memory, a product with the weight turned around, `unflatten` and `transpose` for the heads.
+# Three steps for each of the two: `masked_fill` on the memory, a product with the weight turned around, `unflatten` and `transpose` for
+# the heads.
 #
 # </details>
 # <details><summary>Hint 3: the skeleton</summary>
@@ -661,13 +660,14 @@ def decode_step(
 # %% [markdown]
 # <details><summary>Hint 1: a nudge</summary>
 #
-# The number of heads stands in the shape of `k`. The projected query `(B, out_dim)` becomes `(B, H, head_dim)`, then `(B, H, 1, head_dim)`.
+# The number of heads stands in the shape of `k`. The projected query `(B, out_dim)` becomes `(B, H, head_dim)`, then
+# `(B, H, 1, head_dim)`.
 #
 # </details>
 # <details><summary>Hint 2: the idea</summary>
 #
-# `unflatten(-1, (k.shape[1], -1))` makes the heads, and indexing with `None` inserts the axis. After `attend`, the context is `(B, H, 1, head_dim)`. With $T_q = 1$,
-# `flatten(1)` puts the heads side by side.
+# `unflatten(-1, (k.shape[1], -1))` makes the heads, and indexing with `None` inserts the axis. With $T_q = 1$, `flatten(1)` puts the heads
+# of the context side by side.
 #
 # </details>
 # <details><summary>Hint 3: the skeleton</summary>
@@ -743,42 +743,38 @@ at_once, cat_weights = writer.attention(query, *writer.memory(cat_source))
 print("step by step equals all at once:", torch.allclose(contexts, at_once, atol=1e-6))
 
 # %% [markdown]
-# It wrote the sentence with nobody's help, and the two ways agree. No causal mask was needed for that: the memory lies complete on the desk
-# from the beginning, and queries do not look at each other. (The decoder's *self*-attention is another matter, and lesson 11 gives it a
-# cache of its own.)
+# The two ways agree. No causal mask was needed for that: the memory lies complete on the desk from the beginning, and queries do not look at
+# each other. (The decoder's *self*-attention is another matter, and lesson 11 gives it a cache of its own.)
 #
 # How much work does the cache save? PyTorch can count multiplications and additions while your code runs. The source has 50 words.
 
 
 # %%
 @torch.no_grad()
-def work(words: int, cached: bool) -> int:
-    """Multiplications and additions in matrix products while ``words`` words are written."""
-    layer = CrossAttention(query_dim=28, key_dim=36, value_dim=24, out_dim=32).to(where)
-    query = torch.zeros(1, 28, device=where)
-    key, value = torch.zeros(1, 50, 36, device=where), torch.zeros(1, 50, 24, device=where)
-    mask = torch.ones(1, 50, dtype=torch.bool, device=where)
+def operations(function, *inputs) -> int:
+    """Multiplications and additions in the matrix products of function(*inputs)."""
     with FlopCounterMode(display=False) as counter:
-        if cached:
-            k, v = cache_kv(key, value, mask, layer.W_k.weight, layer.W_v.weight, 1)
-        for _ in range(words):
-            if cached:
-                decode_step(query, k, v, mask, layer.W_q.weight, layer.W_o.weight)
-            else:
-                layer(query[:, None], key, value, mask)
+        function(*inputs)
     return counter.get_total_flops()
 
 
-lengths = [1, 2, 4, 8, 16, 32, 64]
-anew, cached = ([work(n, way) for n in lengths] for way in (False, True))
-print("the same work for one word:", anew[0] == cached[0])
-print(f"for 64 words the cache saves a factor of {anew[-1] / cached[-1]:.0f}")
+layer = CrossAttention(query_dim=28, key_dim=36, value_dim=24, out_dim=32).to(where)
+query, key, value = (torch.zeros(1, n, d, device=where) for n, d in ((1, 28), (50, 36), (50, 24)))
+to_cache = (key, value, key[..., 0] == 0, layer.W_k.weight, layer.W_v.weight, 1)  # all is real
+to_step = (query[:, 0], *cache_kv(*to_cache), to_cache[2], layer.W_q.weight, layer.W_o.weight)
+anew = operations(layer, query, *to_cache[:3])
+once, step = operations(cache_kv, *to_cache), operations(decode_step, *to_step)
+print("the same work for one word:", anew == once + step)
+print(f"for 64 words the cache saves a factor of {64 * anew / (once + 64 * step):.0f}")
 
 # %%
 # @title The work with a cache and without
 plots.lines(
-    lengths,
-    {"anew": [n / 1e6 for n in anew], "cached": [n / 1e6 for n in cached]},
+    [1, 2, 4, 8, 16, 32, 64],
+    {
+        "anew": [n * anew / 1e6 for n in (1, 2, 4, 8, 16, 32, 64)],
+        "cached": [(once + n * step) / 1e6 for n in (1, 2, 4, 8, 16, 32, 64)],
+    },
     xlabel="French words written",
     ylabel="millions of operations",
     title="The cache pays from the second word on",
@@ -797,9 +793,8 @@ plots.lines(
 #
 # ## 4 · A map with its labels
 #
-# Now look at the weights. A map without words at its sides says nothing, and one with the words on the wrong sides says something false:
-# turned by mistake, it looks as good as before, and if both sentences are equally long nothing crashes. So settle once and for all what
-# a map shows:
+# Now look at the weights. A map with the words on the wrong sides looks as good as before, and if both sentences are equally long nothing
+# crashes. So settle once and for all what a map shows:
 #
 # * **rows** are the target words, which attend; **columns** are the source words, which are attended to;
 # * the weights have one map for each head; the picture shows their **mean**;
@@ -848,8 +843,7 @@ plot_alignment(
 )
 
 # %% [markdown]
-# Read it row by row: to write "assis", the writer looked at "sat". "est" and "assis" share one English word. "noir" comes after "chat"
-# and looks to the left of it.
+# Read it row by row: "est" and "assis" share one English word; "noir" comes after "chat" and looks to the left of it.
 #
 # ### Exercise 6.5: explain a wrong map
 #
@@ -1204,13 +1198,12 @@ print(f"  uniform   {uniform_error(source, gold, real):.2f}")
 
 # %% [markdown]
 # On the first pair all seven links are right, and the diagonal has them all right too. That map **cannot tell** whether the layer found the
-# words or counts along: for that, one needs sentences in which the order changes, as it does in half of the noun phrases of `unseen`. There
-# the diagonal errs on three links of ten, and your map on none. Nobody has shown the network a link; it looked where it found the word.
+# words or counts along: for that, one needs sentences in which the order changes, as in half of the noun phrases of `unseen`. There the
+# diagonal errs on three links of ten, and your map on none, although nobody has shown the network a link.
 #
-# So is attention alignment? Not so fast. In this memory each vector knew one word and nothing else: what stands for "cat" could be found at
-# "cat" alone. In a real encoder the vectors have mixed (that is what *its* self-attention is for). Make them mix a little: let each vector
-# be the **sum of a word and its two neighbours**. And train five writers on each kind of memory, from five seeds, because a single network
-# is an anecdote.
+# So is attention alignment? Not so fast. In this memory each vector knew one word: what stands for "cat" could be found at "cat" alone. In a
+# real encoder the vectors have mixed (that is what *its* self-attention is for). So let each vector be the **sum of a word and its two
+# neighbours**, and train five writers on each kind of memory, from five seeds, because a single network is an anecdote.
 
 # %%
 seeds, kinds = range(5), ("words alone", "mixed")
@@ -1244,10 +1237,10 @@ plots.bars(
 )
 
 # %% [markdown]
-# Nothing is wrong with the mixed ones: they write as well as the others. If a vector holds a word and its neighbours, looking next door is as
-# good as looking at the word itself, and no loss asks for more. (Nor does a memory of words alone promise an alignment: seed 3 has nine
-# links of a hundred wrong, and three words.) Move the slider over the ten writers and read their maps of one sentence; in brackets stands the
-# English word of the gold link. Where no slider can be shown, the two writers of seed 0 stand side by side.
+# The mixed ones write as well as the others. If a vector holds a word and its neighbours, looking next door is as good as looking at the word
+# itself, and the loss does not ask for more. (Nor does a memory of words alone promise an alignment: seed 3 has nine links of a hundred
+# wrong, and three words.) Move the slider over the ten writers and read their maps of one sentence; in brackets stands the English word of
+# the gold link. Where no slider can be shown, the two writers of seed 0 stand side by side.
 
 
 # %% tags=["cover"]
@@ -1292,15 +1285,15 @@ for kind in kinds:
     print(f"{kind}, seed 0: {' '.join(translate(writers[kind, 0], two_source[1:])[0])}")
 
 # %% [markdown]
-# A dark cell says where the network looked. It does not say that this is the word's translation. The same has been measured in trained
-# translators: Koehn and Knowles (2017, in the references) met a language pair in which the attention lay one word off throughout. Whenever
-# you meet a map in a paper, ask for the number beside it, and for the diagonal.
+# A dark cell says where the network looked, and not that this is the word's translation. In trained translators it has been measured too:
+# Koehn and Knowles (2017, in the references) met a language pair in which the attention lay one word off. Whenever you meet a map in a
+# paper, ask for the number beside it, and for the diagonal.
 #
 # ## 7 · Spot the bug
 #
-# A translator that wants more than the first guess keeps several **candidates** for each sentence and extends all of them at each step
-# (lesson 08: beam search). All candidates of a sentence read the same memory. The code below makes one long batch of them, hands each its
-# memory, and lets every candidate attend once. The line with `repeat` comes from a real translator, where it
+# A translator may keep several **candidates** for each sentence and extend all of them at each step (lesson 08: beam search). All candidates
+# of a sentence read the same memory. The code below makes one long batch of them, hands each its memory, and lets each attend once. The
+# line with `repeat` comes from a real translator, where it
 # [mixed up the sentences of a batch](https://github.com/jadore801120/attention-is-all-you-need-pytorch/issues/28) until its readers
 # reported it.
 #
@@ -1334,7 +1327,7 @@ for B, n in ((1, 4), (3, 1)):
     print(f"{B} x {n} candidates, agrees with the library: {same}")
 
 # %% [markdown]
-# First find an input that shows it. Return queries, keys and values (small ones are best) on which the result is wrong.
+# Return queries, keys and values (small ones are best) on which the result is wrong.
 #
 # ### Exercise 6.8: a counterexample
 
@@ -1359,7 +1352,8 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 # </details>
 # <details><summary>Hint 2: the idea</summary>
 #
-# The candidates stand in the order A, A, B, B, and `repeat` puts the memories in the order A, B, A, B. Two sentences with two candidates each are enough, if their memories differ.
+# The candidates stand in the order A, A, B, B, and `repeat` puts the memories in the order A, B, A, B. Two sentences with two candidates
+# each are enough, if their memories differ.
 #
 # </details>
 # <details><summary>Hint 3: the skeleton</summary>
@@ -1409,7 +1403,8 @@ def repaired_step(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Te
 # </details>
 # <details><summary>Hint 2: the idea</summary>
 #
-# `x.repeat_interleave(n, dim=0)` turns A, B into A, A, B, B. Or do not copy at all: `q @ k.transpose(1, 2)` lets all $n$ candidates of a sentence meet its memory.
+# `x.repeat_interleave(n, dim=0)` turns A, B into A, A, B, B. Or do not copy at all: `q @ k.transpose(1, 2)` lets all $n$ candidates of a
+# sentence meet its memory.
 #
 # </details>
 # <details><summary>Hint 3: the skeleton</summary>
@@ -1447,12 +1442,13 @@ assert check.unchanged(repaired_step, _q, _k, _v)
 # The weights are **(4, 8, 20, 30)**: rows are the target. The mask is (4, 30) and becomes **(4, 1, 1, 30)**.
 #
 # * *(4, 8, 30, 20):* that is the map turned. Softmax would then run over the words that ask.
-# * *A mask of (4, 1, 20, 1):* this one would silence words of the target, and it has the wrong length. If both sentences had the same length, it would run and nobody would be warned.
+# * *A mask of (4, 1, 20, 1):* this one would silence words of the target. Where both sentences are equally long, it would run.
 #
 # </details>
 # <details><summary><b>2.</b> The decoder of a translator has self-attention (lesson 05, section 2: each word reads those before it) and cross-attention, and both keep their keys and values in a cache. Which of the two caches grows while it writes?</summary>
 #
-# The one of **self-attention**, by one token with each word, because the sentence it reads is the one that grows. The cache of cross-attention is complete before the first word.
+# The one of **self-attention**, by one token with each word, because the sentence it reads is the one that grows. The cache of
+# cross-attention is complete before the first word.
 #
 # * *Both:* the source sentence does not get longer.
 # * *That of cross-attention:* more *queries* come, one for each step, but they are not cached. Nobody asks for them again.
@@ -1460,7 +1456,8 @@ assert check.unchanged(repaired_step, _q, _k, _v)
 # </details>
 # <details><summary><b>3.</b> A colleague shows you a map with a dark diagonal and says: the model has learned to align. What do you ask for?</summary>
 #
-# For **gold links and the error of the diagonal on the same sentences**. Where both languages have nearly the same order, the diagonal itself is nearly right, as it was for our first pair.
+# For **gold links and the error of the diagonal on the same sentences**. Where both languages have nearly the same order, the diagonal
+# itself is nearly right, as it was for our first pair.
 #
 # * *The entropy of the rows:* low entropy says that the model is sure, not that it looks at the right word.
 # * *The quality of the translations:* the five writers with a mixed memory in section 6 had more than 99 words in 100 right, and between a
@@ -1468,15 +1465,6 @@ assert check.unchanged(repaired_step, _q, _k, _v)
 # * *A second map from another sentence:* it would be another anecdote.
 #
 # </details>
-# <details><summary><b>4.</b> Somebody clears the padding after the projections, on <code>k</code> and <code>v</code>, rather than before. The memory has a NaN at padding. What comes out?</summary>
-#
-# The **outputs are right, the gradients of `W_k` and `W_v` are NaN**. The gradient of a weight is a sum over places, of the gradient at `k` times the memory vector there. At padding that is $0 \cdot \text{NaN}$.
-#
-# * *Everything is fine, since the NaN is overwritten:* forward it is. Backward the NaN is still a factor.
-# * *The outputs are NaN:* they would be, if nothing were cleared and only the weights were 0.
-#
-# </details>
-#
 # ## Recap
 #
 # Which exercises are right and which are open shows here; run the cell whenever you like. To run everything above a cell: Run, Run All
@@ -1486,15 +1474,15 @@ assert check.unchanged(repaired_step, _q, _k, _v)
 check.progress()
 
 # %% [markdown]
-# You built attention from one sentence to another, with lengths and widths that differ and padding that cannot do harm; a cache, and a step
-# that reads it; the explanation of a wrong map, three statistics and a hard alignment of a right one; and you measured that the same words
-# can be written with quite different maps.
+# You built attention from one sentence to another, a cache and a step that reads it, the explanation of a wrong map, three statistics and a
+# hard alignment; and you measured that the same words can be written with quite different maps.
 #
 # **Where it lives in real models.** `CrossAttention` sits in every decoder block of the original transformer, of T5 and of the speech
 # recogniser Whisper, between self-attention and the feed-forward part. Image generators such as Stable Diffusion use it to read the text they
 # illustrate: places in the image ask, words answer. In Perceiver, 512 learned queries read the 50,176 pixels of an image.
 #
-# **Next.** Lesson 07 lets a learned query read the words of a sentence, and then the sentences of a document. Lesson 08 builds the translator that was hinted at here, with an encoder, a decoder and beam search.
+# **Next.** Lesson 07 lets a learned query read the words of a sentence, and then the sentences of a document. Lesson 08 builds a translator,
+# with an encoder, a decoder and beam search.
 #
 # **References**
 #
