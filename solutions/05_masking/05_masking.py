@@ -12,13 +12,13 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/attention-course/attention-course/blob/main/course/05_masking/05_masking.ipynb)
 #
 # **At the end of this lesson you decide who may look at whom: you hide padding, the future and the distant past, and no hidden
-# number, not even NaN, can reach a result.** This is what your masks will do to the six tokens of lesson 01:
+# number, not even NaN, can reach a result.** This is what one of your masks will do to the six tokens of lesson 01:
 #
-# ![Four maps side by side: scores of six tokens, weights without a mask, a triangular causal mask, and the weights with it](attachment:cover.png)
+# ![Two maps of weights over six tokens: without a mask they reach into the future, with a causal mask each token reads itself and what stands before it](attachment:cover.png)
 #
 # | | |
 # |---|---|
-# | time | 90 minutes |
+# | time | 110 minutes, with a place to stop after section 4 |
 # | difficulty | gentle masks, one softmax with three traps in it, and a bug that was reported against PyTorch itself |
 # | builds on | lessons 01 and 02: scores, weights, softmax; lesson 03: heads at axis 1, a mask inside attention, `nn.MultiheadAttention` |
 # | you will write | 6 small functions, a test that finds other people's mistakes, a counterexample and a repair |
@@ -42,6 +42,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attention_course import check, device, plots
+from attention_course.bar import bar
 
 device.seed(5)
 where = device.pick()
@@ -61,19 +62,12 @@ check.start("05")
 tokens = ["The", "cat", "sat", "on", "the", "mat"]
 short = ["The", "cat", "sat", "pad 3", "pad 4", "pad 5"]
 lengths = torch.tensor([6, 3], device=where)
-finds = {
-    0: [1, 5],
-    1: [2],
-    2: [1],
-    3: [5],
-    4: [1, 5],
-    5: [2],
-}  # place by place: The finds cat and mat, cat finds sat, ...
+finds = [[1, 5], [2], [1], [5], [1, 5], [2]]  # The finds cat and mat, cat finds sat, ...
 
 scores = torch.zeros(2, 1, 6, 6, device=where)  # (B, H, Tq, Tk)
-for query, keys in finds.items():
+for query, keys in enumerate(finds):
     scores[0, 0, query, keys] = 3.0
-scores[1, 0, :3, :3] = scores[0, 0, :3, :3]  # "The cat sat", and three places of padding that score 0
+scores[1, 0, :3, :3] = scores[0, 0, :3, :3]  # "The cat sat"; three places of padding score 0
 print("scores", tuple(scores.shape))
 
 # %%
@@ -88,11 +82,12 @@ print(f"weight of sat on padding: {padded[3:].sum():.2f}")
 # its *neighbours* in the batch are, and nobody gets an error message.
 #
 # The remedy is to say, for each query and each key, whether the key counts. You met a **mask** in lesson 03: a tensor of booleans.
-# All of this course keeps to one convention:
+# In all of this course one thing stays the same:
 #
-# > **True = keep, False = hide.** A mask has any shape that broadcasts to $(B, H, T_q, T_k)$.
+# > **True = keep, False = hide.**
 #
-# (The *convention* is a choice. Section 6 shows who chose the opposite.) Softmax then runs over the kept keys alone:
+# (That is a choice. Section 6 shows who chose the opposite.) A mask's *shape* depends on what it says; up to section 7 it is any
+# shape that broadcasts to $(B, H, T_q, T_k)$. Softmax then runs over the kept keys alone:
 #
 # $$w_{ij} = \frac{m_{ij}\, e^{s_{ij}}}{\sum_k m_{ik}\, e^{s_{ik}}}, \qquad m_{ij} = 1 \text{ if kept, else } 0 .$$
 #
@@ -123,7 +118,7 @@ def padding_mask(lengths: torch.Tensor, Tk: int) -> torch.Tensor:
     Example:
         lengths [3, 1] and Tk = 4 give [[[[T, T, T, F]]], [[[T, F, F, F]]]].
     """
-    # TODO: number the places 0 to Tk - 1, compare each with the length of its sentence, insert the two axes of length 1
+    # TODO: for each sentence and place, is it a token? On the device of lengths, with four axes
     ### BEGIN SOLUTION
     places = torch.arange(Tk, device=lengths.device)  # (Tk,)
     return places < lengths[:, None, None, None]  # (Tk,) against (B, 1, 1, 1)
@@ -142,9 +137,13 @@ def padding_mask(lengths: torch.Tensor, Tk: int) -> torch.Tensor:
 # mask.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `return torch.arange(...) < ...`, where the right-hand side is `lengths` with a new axis, `None`, for each of $H$, $T_q$ and $T_k$.
+# ```
+# places = ...    # (Tk,)
+# ends = ...      # (B, 1, 1, 1)
+# return ...      # one comparison of the two
+# ```
 #
 # </details>
 
@@ -166,9 +165,9 @@ assert check.unchanged(padding_mask, _lengths, 7)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Lengths are not the only source. Many tokenizers hand out a tensor of ones and zeros beside the tokens; if its 1 means keep,
-# `.bool()` turns it into our mask. Or you compare the token numbers with that of the padding, `ids != pad`. That is safe only if
-# the padding has a number of its own: where it borrows the number of "end of text", the real end gets hidden too.
+# Many tokenizers hand out a tensor of ones and zeros beside the tokens; if its 1 means keep, `.bool()` turns it into our mask. Or you
+# compare the token numbers with that of the padding, `ids != pad`. That is safe only if the padding has a number of its own: where
+# it borrows the number of "end of text", the real end gets hidden too.
 #
 # ## 2 · A writer may not read ahead
 #
@@ -207,8 +206,8 @@ def causal_mask(scores: torch.Tensor) -> torch.Tensor:
     """Keep the present and the past of each query and hide its future.
 
     Args:
-        scores: (B, H, Tq, Tk), the scores that are to be masked. Only their shape and device are used. The queries are
-            the last Tq of the Tk places, and Tq is at most Tk.
+        scores: (B, H, Tq, Tk), the scores that are to be masked. Only their shape and device are
+            used. The queries are the last Tq of the Tk places, and Tq is at most Tk.
 
     Returns:
         (Tq, Tk), booleans on the device of scores: True where key j does not come after query i.
@@ -216,7 +215,7 @@ def causal_mask(scores: torch.Tensor) -> torch.Tensor:
     Example:
         scores of shape (1, 1, 2, 3) give [[T, T, F], [T, T, T]].
     """
-    # TODO: read Tq and Tk off the shape, then keep a lower triangle whose corner is at the bottom right
+    # TODO: the table of this section, for any Tq and Tk
     ### BEGIN SOLUTION
     Tq, Tk = scores.shape[-2:]
     keep = torch.ones(Tq, Tk, dtype=torch.bool, device=scores.device)
@@ -236,10 +235,13 @@ def causal_mask(scores: torch.Tensor) -> torch.Tensor:
 # above the $n$-th diagonal. Or build the places of the queries and of the keys with `torch.arange`, and compare.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# Read `Tq` and `Tk` off `scores.shape[-2:]`, make a tensor `keep` of ones, then `return keep.tril(diagonal=...)`. For $T_q = T_k$
-# the diagonal is number 0; each key more moves it by 1 to the right.
+# ```
+# Tq, Tk = scores.shape[-2:]
+# keep = ...          # (Tq, Tk), everything
+# return ...          # its lower triangle; each key more than queries moves the corner by 1 to the right
+# ```
 #
 # </details>
 
@@ -275,12 +277,11 @@ assert check.unchanged(causal_mask, torch.randn(2, 3, 4, 6))
 # that a single new query sees the very first key and nothing else:
 
 # %%
-new_query, three = torch.zeros(1, 1, 1, 3, device=where), torch.eye(3, device=where)[None, None]
-seen = F.scaled_dot_product_attention(
-    new_query, three, three, is_causal=True
-)  # the values are the identity, so the context shows the weights
-print("is_causal=True, 1 query and 3 keys, weights:", seen[0, 0].tolist())
-print("your mask,      1 query and 3 keys:         ", causal_mask(scores[:, :, -1:, :3]).tolist())
+query = torch.zeros(1, 1, 1, 3, device=where)
+three = torch.eye(3, device=where)[None, None]  # as values, so that the context shows the weights
+seen = F.scaled_dot_product_attention(query, three, three, is_causal=True)
+print("is_causal=True, 1 query and 3 keys:", (seen[0, 0] > 0.5).tolist())
+print("your mask,      1 query and 3 keys:", causal_mask(scores[:, :, -1:, :3]).tolist())
 
 # %% [markdown]
 # ## 3 · Both at once
@@ -309,16 +310,16 @@ def combine(*masks: torch.Tensor | None) -> torch.Tensor:
     """Keep what every one of the masks keeps.
 
     Args:
-        masks: one or more, each boolean and broadcastable to (B, H, Tq, Tk), or None for "no restriction". At least one
-            is a tensor.
+        masks: one or more, each boolean and broadcastable to (B, H, Tq, Tk), or None for
+            "no restriction". At least one is a tensor.
 
     Returns:
-        A boolean mask, as large as broadcasting makes it. The masks that were passed in stay as they are.
+        A boolean mask, as large as broadcasting makes it. The masks passed in stay as they are.
 
     Example:
         combine([[T, T, F]], None, [[T], [F]]) gives [[T, T, F], [F, F, F]].
     """
-    # TODO: leave out what is None; take the logical and of the others, one after the other
+    # TODO: one mask that keeps what all of them keep
     ### BEGIN SOLUTION
     present = [mask for mask in masks if mask is not None]
     both = present[0]
@@ -340,10 +341,15 @@ def combine(*masks: torch.Tensor | None) -> torch.Tensor:
 # numbers is neither true nor false.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `present = [mask for mask in masks if ...]`, start from `present[0]`, and in a loop over the others `both = both & ...`.
-# Not `both &= ...`, which would write into a mask of the caller's.
+# ```
+# present = [...]            # without None
+# both = present[0]
+# for mask in present[1:]:
+#     both = ...             # a new tensor: `both &= mask` would write into a mask of the caller's
+# return both
+# ```
 #
 # </details>
 
@@ -366,6 +372,9 @@ assert check.unchanged(combine, _a, _b, _c)
 padding, causal = padding_mask(lengths, 6), causal_mask(scores)
 both = combine(padding, causal)
 print("padding", tuple(padding.shape), "causal", tuple(causal.shape), "both", tuple(both.shape))
+
+# %%
+# @title Two masks and what both of them keep
 plots.small_multiples(
     [padding[1, 0].expand(6, 6), causal, both[1, 0]],
     titles=["padding (dark = keep)", "causal", "both"],
@@ -377,13 +386,12 @@ plots.small_multiples(
 )
 
 # %% [markdown]
-# The rows of the padding itself still look at "The cat sat". That is harmless: nobody reads what a padding query receives, and the
-# loss skips it. Hide *keys*, not queries; a query without any key is trouble, as you are about to see.
+# The rows of the padding itself still look at "The cat sat". That is harmless as long as nobody reads what a padding query receives
+# and the loss skips it. Hide *keys*, not queries; a query without any key is trouble, as you are about to see.
 #
 # ## 4 · A softmax that obeys
 #
-# In lesson 03 you hid scores inside attention. Here that step becomes a function of its own, and you see why each of its three
-# parts is needed. It also has to stand what nobody asked for there: NaN under the mask, and 16 bits.
+# In lesson 03 you hid scores inside attention. Here that step becomes a function of its own, which also stands NaN and 16 bits.
 #
 # How do you make softmax ignore a key? Look at "cat". It finds "sat", which stands in its future, so of its scores
 # $(0, 0, 3, 0, 0, 0)$ only the first two are kept, and its weights should be $(0.5, 0.5, 0, 0, 0, 0)$.
@@ -395,9 +403,8 @@ plots.small_multiples(
 #
 # **Trap 2: a row with nothing to see.** Fill a row with $-\infty$ everywhere and softmax computes $0/0$, which is NaN. Such rows
 # exist: an empty sentence in a batch, or the first place of a sentence that is padded at its *front*, under a causal mask. We
-# agree that such a row has the weights 0, so that its context is 0 too, and that its gradients are finite. (Turning NaN into 0
-# afterwards, with `torch.nan_to_num`, gives the same numbers, but it would also hide a NaN in a *kept* score, which you want to
-# see.)
+# agree that such a row has the weights 0, so that its context is 0 too, and that its gradients are finite. (`torch.nan_to_num`
+# afterwards would also hide a NaN in a *kept* score, which you want to see.)
 #
 # **Trap 3: what is hidden may be anything.** A buffer that nobody has filled yet can hold huge numbers, even NaN. Adding to a NaN,
 # or multiplying it by 0, leaves NaN. Only *replacing* it helps. (That also cuts its gradient: no gradient flows into a score that
@@ -407,12 +414,8 @@ plots.small_multiples(
 
 # %%
 for kind in (torch.float32, torch.bfloat16, torch.float16):
-    lowest, billion = torch.finfo(kind).min, torch.tensor([-1e9]).to(kind).item()
-    print(f"{str(kind).removeprefix('torch.'):8} lowest finite number {lowest:9.3g}   -1e9 becomes {billion:9.3g}")
-try:
-    torch.zeros(2, dtype=torch.float16).masked_fill(torch.tensor([True, False]), -1e9)
-except RuntimeError as error:
-    print("masked_fill of float16 with -1e9:", type(error).__name__)
+    billion = torch.tensor(-1e9).to(kind).item()
+    print(f"{kind}: lowest finite number {torch.finfo(kind).min:.3g}, -1e9 becomes {billion:.3g}")
 
 # %% [markdown]
 # So ask the dtype: `torch.finfo(x.dtype).min`, which you met in lesson 02, is the lowest finite number of whatever $x$ is made of.
@@ -427,18 +430,20 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Softmax over the last axis that gives hidden keys the weight 0, whatever their scores are.
 
     Args:
-        scores: (B, H, Tq, Tk), or with fewer axes in front, of any floating-point dtype. Hidden scores may be anything,
-            even NaN. Kept scores are finite and lie above the lowest number of their dtype.
+        scores: (B, H, Tq, Tk), or with fewer axes in front, of any floating-point dtype. Hidden
+            scores may be anything, even NaN. Kept scores are finite and lie above the lowest number
+            of their dtype.
         mask: boolean, True = keep, broadcastable to the shape of scores.
 
     Returns:
-        Weights with the shape, dtype and device of scores. A row sums to 1 if it keeps a key; a row that keeps none is
-        all 0. Gradients are finite in both cases.
+        Weights with the shape, dtype and device of scores. A row sums to 1 if it keeps a key; a row
+        that keeps none is all 0. Gradients are finite in both cases.
 
     Example:
-        scores [[0, 0, 3], [1, 1, 1]] and mask [[T, T, F], [F, F, F]] give [[0.5, 0.5, 0], [0, 0, 0]].
+        scores [[0, 0, 3], [1, 1, 1]] and mask [[T, T, F], [F, F, F]]
+        give [[0.5, 0.5, 0], [0, 0, 0]].
     """
-    # TODO: replace the hidden scores by the lowest finite number, softmax over the keys, set the hidden weights to 0
+    # TODO: a softmax over the kept keys that avoids the three traps
     ### BEGIN SOLUTION
     lowest = torch.finfo(scores.dtype).min
     weights = torch.softmax(scores.masked_fill(~mask, lowest), dim=-1)
@@ -459,10 +464,13 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 # names what is *replaced*. The number depends on the dtype of the scores.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `weights = torch.softmax(scores.masked_fill(~mask, ...), dim=...)`, then `return weights.masked_fill(...)` with the same
-# condition and another number.
+# ```
+# filled = ...        # hidden scores replaced, by a number that depends on the dtype
+# weights = ...       # softmax over the keys
+# return ...          # hidden weights replaced
+# ```
 #
 # </details>
 
@@ -479,7 +487,9 @@ for _mask in _masks:
         _expected[_place][_keep[_place]] = torch.softmax(_scores[_place][_keep[_place]].double(), dim=0)
     torch.testing.assert_close(masked_softmax(_scores, _mask).double(), _expected, rtol=1e-4, atol=1e-6)
     torch.testing.assert_close(masked_softmax(_scores.double() + 400, _mask), _expected, rtol=1e-3, atol=1e-4)
-    torch.testing.assert_close(masked_softmax(_scores - 9000, _mask).double(), _expected, rtol=1e-2, atol=2e-3)
+    torch.testing.assert_close(masked_softmax(_scores - 20000, _mask).double(), _expected, rtol=1e-2, atol=2e-3)
+    _apart = _scores.double() + torch.tensor([0.0, -3000.0, 700.0, -20000.0])[:, None]  # a level for each row
+    torch.testing.assert_close(masked_softmax(_apart, _mask), _expected, rtol=1e-3, atol=1e-4)
     for _anything in (torch.nan, torch.inf, -torch.inf, 3e4, -3e4):  # what is hidden has no say
         _filled = torch.where(_keep, _scores, torch.tensor(_anything))
         _weights = masked_softmax(_filled, _mask)
@@ -497,38 +507,39 @@ assert check.unchanged(masked_softmax, _scores, _masks[0])
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Now put it to work on the six tokens, without a mask and with the causal one. (The scores are drawn divided by 3, so that one
-# colour scale serves all four maps.)
+# Now put it to work on the six tokens, without a mask and with the causal one:
+
+# %%
+everything = torch.ones(1, dtype=torch.bool, device=where)
+without = masked_softmax(scores, everything)[0, 0]  # (Tq, Tk), the first sentence
+with_mask = masked_softmax(scores, causal)[0, 0]
 
 # %% tags=["cover"]
-everything = torch.ones(1, dtype=torch.bool, device=where)
-without, with_mask = masked_softmax(scores, everything)[0, 0], masked_softmax(scores, causal)[0, 0]
-for i in (0, 1, 2, 3, 5):
-    before, after = ([round(w, 2) for w in row.tolist()] for row in (without[i], with_mask[i]))
-    print(f"{tokens[i]:3} without {before}\n    with    {after}")
+# @title Six tokens, without a mask and with a causal one
 plots.small_multiples(
-    [scores[0, 0] / 3, without, causal, with_mask],
-    titles=["scores, divided by 3", "weights without a mask", "causal mask (dark = keep)", "weights with the mask"],
+    [without, with_mask],
+    titles=["weights without a mask", "weights with the causal mask"],
     rows=tokens,
     columns=tokens,
     title="The mask takes the future away, and what is left of each row shares its weight anew",
-    alt="Four maps over The cat sat on the mat. Scores: 3 where a token finds what it looks for, else 0. Weights without a mask: "
-    "sat gives 0.80 to cat, cat 0.80 to sat. The causal mask is a lower triangle. With it, The sees only itself, cat gives "
-    "0.50 to The and to itself, sat gives 0.91 to cat, on gives 0.25 to each of four tokens, the gives 0.83 to cat.",
+    alt="Two maps over The cat sat on the mat. Without a mask sat gives 0.80 to cat, and The, cat, on and the reach into the "
+    "future. With the causal mask The sees only itself, cat gives 0.50 to The and to itself, sat gives 0.91 to cat, on gives "
+    "0.25 to each of four tokens, the gives 0.83 to cat.",
+    numbers=True,
 )
 
 # %% [markdown]
-# Read the last map row by row. "The" has only itself left. "cat" and "on" had found what they wanted in the future, and now spread
+# Read the second map row by row. "The" has only itself left. "cat" and "on" had found what they wanted in the future, and now spread
 # evenly over what they may see. "sat" loses nothing that mattered: its "cat" came before it. The last row, "mat", is untouched.
 #
 # **Why bother?** Because without the mask a model cheats, and its loss looks wonderful. Below, one attention layer learns to guess
-# the next token of *random* text from 8 tokens. Nothing can be learned there: the best possible loss is $\ln 8 \approx 2.08$, that
+# the next token of *random* text from 8 tokens. Nothing can be learned there: the best loss to hope for is $\ln 8 \approx 2.08$, that
 # of a guess.
 
 
 # %%
 def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Scaled dot-product attention. q: (..., Tq, d), k: (..., Tk, d), v: (..., Tk, d_v); returns (..., Tq, d_v)."""
+    """Attention. q: (..., Tq, d), k: (..., Tk, d), v: (..., Tk, d_v); returns (..., Tq, d_v)."""
     return masked_softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), mask) @ v
 
 
@@ -545,13 +556,13 @@ class Guesser(nn.Module):
         return self.guess(attend(q, k, v, mask))  # (B, 12, 8)
 
 
-def training_losses(mask: torch.Tensor, steps: int = 100) -> list[float]:
-    """Train on fresh random text in every step; report the mean loss of every 5 steps."""
+def training_losses(mask: torch.Tensor, words: str) -> list[float]:
+    """Train for 100 steps, on fresh random text in each; report the mean loss of every 5 steps."""
     device.seed(5)
     model = Guesser().to(where)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
     draw, losses = torch.Generator().manual_seed(5), []
-    for _ in range(steps):
+    for _ in bar(range(100), words):
         text = torch.randint(8, (64, 12), generator=draw).to(where)
         guesses = model(text, mask)[:, :-1]  # what follows the last token is not in the text
         loss = F.cross_entropy(guesses.flatten(0, 1), text[:, 1:].flatten())
@@ -559,33 +570,40 @@ def training_losses(mask: torch.Tensor, steps: int = 100) -> list[float]:
         loss.backward()
         optimiser.step()
         losses.append(loss.item())
-    return [sum(losses[i : i + 5]) / 5 for i in range(0, steps, 5)]
+    return torch.tensor(losses).view(20, 5).mean(dim=1).tolist()
 
 
 twelve = causal_mask(torch.zeros(1, 1, 12, 12, device=where))
-curves = {"causal mask": training_losses(twelve), "no mask": training_losses(everything)}
-print("without a mask the loss falls below 0.1:", curves["no mask"][-1] < 0.1)
-print("with it, the loss stays within 0.1 of ln 8:", abs(curves["causal mask"][-1] - math.log(8)) < 0.1)
+curves = {
+    "causal mask": training_losses(twelve, "training with the mask"),
+    "no mask": training_losses(everything, "training without a mask"),
+}
+ends = {name: losses[-1] for name, losses in curves.items()}
+print("without a mask the loss ends below 0.1:", ends["no mask"] < 0.1)
+print("with it, the loss ends within 0.1 of ln 8:", abs(ends["causal mask"] - math.log(8)) < 0.1)
+
+# %%
+# @title The loss on random text, with a causal mask and without
 plots.lines(
     list(range(5, 101, 5)),
     curves,
     xlabel="training steps",
     ylabel="loss (mean of 5 steps)",
-    title="Without a causal mask the model reads the answer, and its loss on pure noise falls to 0",
-    alt="Training loss against steps, on random text. With the causal mask it stays at 2.08, the logarithm of 8. Without a mask "
+    title="Without a causal mask the model reads the answer, and its loss on pure noise nears 0",
+    alt="Training loss against steps, on random text. With the causal mask it comes to 2.08, the logarithm of 8. Without a mask "
     "it falls below 0.1: the layer learned to copy the next token.",
 )
 
 # %% [markdown]
-# A loss that is too good is the first sign of a missing mask. When such a model has to write, the future is not there to be read,
-# and copying it was all that the model had learned.
+# A loss that is too good is a sign to look for a missing mask. When such a model has to write, the future is not there to be read,
+# and copying it was all that there was to learn here.
 #
 # You can also see directly what a mask lets through. Change one token, and look which outputs change.
 
 
 # %%
 def dependence(mask: torch.Tensor, layers: int = 1) -> torch.Tensor:
-    """Edit one token after the other and report which outputs of a stack of layers change, (output, edited token)."""
+    """Which outputs of a stack of layers an edit changes: (output, edited token)."""
 
     def run(x: torch.Tensor) -> torch.Tensor:
         for _ in range(layers):
@@ -596,12 +614,15 @@ def dependence(mask: torch.Tensor, layers: int = 1) -> torch.Tensor:
     for j in range(6):
         edited = x.clone()
         edited[j] += 1.0
-        changed[:, j] = ((run(edited) - run(x)).abs().amax(dim=-1) > 1e-9).float()
+        changed[:, j] = ((run(edited) - run(x)).abs().amax(dim=-1) > 1e-6).float()
     return changed
 
 
 same = torch.equal(dependence(causal).bool(), causal.cpu())
 print("the outputs that change are those that the causal mask names:", same)
+
+# %%
+# @title Which outputs change when a token is edited
 plots.small_multiples(
     [dependence(everything), dependence(causal)],
     titles=["no mask", "causal mask"],
@@ -615,12 +636,16 @@ plots.small_multiples(
 )
 
 # %% [markdown]
-# The mask *is* the map of who can depend on whom. That is a test you can run on any model, without reading a line of its code.
+# The mask *is* the map of who can depend on whom. You can run this test on a model without reading a line of its code.
+#
+# **A good place to stop.** You have the masks for padding and the future, and a softmax that obeys them. What comes: a window on the
+# past, a library that thinks the other way round, a test of your own, and a bug in PyTorch's name. To come back, run everything above
+# the cell you want to go on with: Run, Run All Above Selected Cell (in Colab: Runtime, Run before).
 #
 # ## 5 · A window on the past
 #
-# In a long text most of what a token needs stands close by. A **sliding window** of size $w$ keeps, for each query, the token itself
-# and the $w - 1$ before it. With the query at place $p_i$ as in section 2, key $j$ is kept if
+# A text of $T$ tokens has $T^2$ scores, too many if it is long. A **sliding window** of size $w$ keeps, for each query, the token itself and
+# the $w - 1$ before it. With the query at place $p_i$ as in section 2, key $j$ is kept if
 #
 # $$p_i - w < j \le p_i .$$
 #
@@ -633,7 +658,7 @@ plots.small_multiples(
 # | query 2 | F | T | T | F |
 # | query 3 | F | F | T | T |
 #
-# No row has more than $w$ keys, however long the text is, so a model that writes needs to remember only the last $w$ keys and values.
+# No row keeps more than $w$ keys, so a model that writes needs to remember only the last $w$ keys and values of each layer.
 #
 # ### Exercise 5.5: the sliding window
 
@@ -643,8 +668,8 @@ def sliding_window_mask(scores: torch.Tensor, window: int) -> torch.Tensor:
     """Keep each query's own token and the window - 1 tokens before it.
 
     Args:
-        scores: (B, H, Tq, Tk), the scores that are to be masked. Only their shape and device are used. The queries are
-            the last Tq of the Tk places, and Tq is at most Tk.
+        scores: (B, H, Tq, Tk), the scores that are to be masked. Only their shape and device are
+            used. The queries are the last Tq of the Tk places, and Tq is at most Tk.
         window: how many tokens a query sees at most, itself included; at least 1.
 
     Returns:
@@ -653,7 +678,7 @@ def sliding_window_mask(scores: torch.Tensor, window: int) -> torch.Tensor:
     Example:
         scores of shape (1, 1, 2, 4) and window = 2 give [[F, T, T, F], [F, F, T, T]].
     """
-    # TODO: take your causal mask, and hide the keys that lie window places or more behind their query
+    # TODO: the table of this section, for any Tq, Tk and window
     ### BEGIN SOLUTION
     Tq, Tk = scores.shape[-2:]
     queries = torch.arange(Tk - Tq, Tk, device=scores.device)[:, None]  # (Tq, 1), the place of each query
@@ -675,10 +700,15 @@ def sliding_window_mask(scores: torch.Tensor, window: int) -> torch.Tensor:
 # your causal mask has a method `.triu(diagonal=n)`, which hides what lies below the $n$-th diagonal.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `queries = torch.arange(Tk - Tq, Tk, device=...)[:, None]`, `keys = torch.arange(...)`, then
-# `return (keys <= ...) & (queries - keys < ...)`. With `triu`, the diagonal is `Tk - Tq` plus something that depends on `window`.
+# ```
+# queries = ...       # (Tq, 1), the place of each query
+# keys = ...          # (Tk,), the place of each key
+# return (...) & (...)
+# ```
+#
+# With `triu`, the diagonal is $T_k - T_q$ plus something that depends on the window.
 #
 # </details>
 
@@ -697,12 +727,21 @@ assert check.unchanged(sliding_window_mask, torch.randn(2, 3, 4, 6), 3)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Does a window of 2 mean that "mat" never hears of "cat"? In one layer, yes. But layers are stacked, and what "sat" took from "cat" in
-# the first layer, "on" can take from "sat" in the second. Move the slider over the size of the window, and compare one layer with
-# two (where no slider can be shown, a window of 2 in stacks of growing height stands in for it).
+# Does a window of 2 mean that "mat" cannot hear of "cat"? In one layer, yes. But layers are stacked, and what "sat" took from "cat" in
+# the first layer, "on" can take from "sat" in the second.
+
+# %%
+for layers in (1, 2, 3, 5):
+    reach = dependence(sliding_window_mask(scores, 2), layers)[5]  # what reaches "mat"
+    print(f"{layers} layers: mat hears of", [tokens[j] for j in range(6) if reach[j]])
+
+# %% [markdown]
+# Move the slider over the size of the window, and compare one layer with two (where no slider can be shown, a window of 2 in stacks of
+# growing height stands in for it).
 
 
 # %%
+# @title Slider: the size of the window
 def through_the_window(value: int) -> None:
     """Draw a window's mask, the weights under it, and which tokens reach which through one layer and through two."""
     mask = sliding_window_mask(scores, value)
@@ -734,13 +773,11 @@ def window_of_two() -> None:
     )
 
 
-far = dependence(sliding_window_mask(scores, 2), layers=5)
-print("through 5 layers a window of 2 reaches all of the past:", torch.equal(far.bool(), causal.cpu()))
 plots.interactive(through_the_window, name="window", options=[1, 2, 3, 4, 5, 6], still=window_of_two)
 
 # %% [markdown]
-# Each layer adds $w - 1$ places, so $L$ layers reach $L\,(w - 1)$ tokens back: 5 layers with $w = 2$ span the whole sentence. It is a reach
-# like that of a stack of convolutions. What travels far does so in several hops, and is mixed with other things at each.
+# Each layer adds $w - 1$ places, so $L$ layers reach $L\,(w - 1)$ tokens back, like a stack of convolutions. What travels far does so in
+# several hops, and is mixed with other things at each.
 #
 # ## 6 · Who else thinks that True means keep?
 #
@@ -748,12 +785,12 @@ plots.interactive(through_the_window, name="window", options=[1, 2, 3, 4, 5, 6],
 #
 # | | a boolean `True` means | a mask of numbers is | shapes |
 # |---|---|---|---|
-# | this course | keep | not used | anything that broadcasts to $(B, H, T_q, T_k)$ |
+# | this lesson | keep | not used | anything that broadcasts to $(B, H, T_q, T_k)$ |
 # | `F.scaled_dot_product_attention`, `attn_mask` | keep | added to the scores | the same, from two axes up |
 # | `nn.MultiheadAttention`, `attn_mask` | **hide** | added to the scores | $(T_q, T_k)$ or $(B \cdot H, T_q, T_k)$ |
 # | `nn.MultiheadAttention`, `key_padding_mask` | **hide** | added to the scores | $(B, T_k)$ |
 #
-# The third row is the general one: with it, any mask of ours can be handed to `nn.MultiheadAttention`. Two things have to be done.
+# With the third row, any mask of ours can be handed to `nn.MultiheadAttention`. Two things have to be done.
 # **Turn True and False around.** And **fold batch and heads into one axis**, with the heads of the first example first. By hand, for
 # $B = 2$ and $H = 3$:
 #
@@ -781,7 +818,7 @@ def to_torch_mha(mask: torch.Tensor, shape: tuple[int, int, int, int]) -> torch.
     Example:
         mask [[[[T, F]]], [[[T, T]]]] and shape (2, 1, 1, 2) give [[[F, T]], [[F, F]]].
     """
-    # TODO: stretch the mask to its full shape, turn it around, fold the first two axes into one
+    # TODO: the same mask in the other convention and the other shape
     ### BEGIN SOLUTION
     B, H, Tq, Tk = shape
     hide = ~mask.expand(B, H, Tq, Tk)
@@ -801,9 +838,13 @@ def to_torch_mha(mask: torch.Tensor, shape: tuple[int, int, int, int]) -> torch.
 # tensor around. `reshape` keeps the numbers in their order, and in that order the heads of an example follow each other.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# Unpack the four lengths with `B, H, Tq, Tk = ...`, then `return (~mask.expand(...)).reshape(...)`
+# ```
+# B, H, Tq, Tk = shape
+# hide = ...          # (B, H, Tq, Tk), turned around
+# return ...          # (B * H, Tq, Tk)
+# ```
 #
 # </details>
 
@@ -836,44 +877,46 @@ for _mask in _masks:
 # %%
 x = device.randn(2, 6, 8, seed=6)
 split = x.view(2, 6, 2, 4).transpose(1, 2)  # (B, H, T, d), two heads
-look_up = torch.eye(6, device=where).expand(2, 2, 6, 6)  # with these values the contexts are the weights themselves
-sdpa = F.scaled_dot_product_attention(split, split, look_up, attn_mask=both)
+look_up = torch.eye(6, device=where).expand(2, 2, 6, 6)  # as values: contexts are then the weights
 mha = nn.MultiheadAttention(8, 2, batch_first=True).to(where)
 folded = to_torch_mha(both, (2, 2, 6, 6))
-converted = mha(x, x, x, attn_mask=folded, average_attn_weights=False)[1]
-forgotten = mha(x, x, x, attn_mask=~folded, average_attn_weights=False)[1]
-for name, weights in (("SDPA, our mask", sdpa), ("MHA, converted", converted), ("MHA, our mask", forgotten)):
-    print(f"{name:15} sat looks at", [t for t, w in zip(tokens, weights[0, 0, 2].tolist(), strict=True) if w > 0])
-empty = F.scaled_dot_product_attention(split, split, look_up, attn_mask=~everything.expand(6, 6))
-print("SDPA gives 0 where nothing is kept:", not empty.any().item())
+ways = {
+    "SDPA, our mask": F.scaled_dot_product_attention(split, split, look_up, attn_mask=both),
+    "MHA, converted": mha(x, x, x, attn_mask=folded, average_attn_weights=False)[1],
+    "MHA, our mask": mha(x, x, x, attn_mask=~folded, average_attn_weights=False)[1],
+}
+for name, weights in ways.items():
+    seen = [token for token, w in zip(tokens, weights[0, 0, 2].tolist(), strict=True) if w > 0]
+    print(f"{name:15} sat looks at {seen}")
 
 # %% [markdown]
 # The third line is what happens when the conversion is forgotten: no error, and the model reads nothing but the future.
 #
-# One difference remains. Given a row with nothing to see, `F.scaled_dot_product_attention` agrees with us and returns 0 (the last
-# line). `nn.MultiheadAttention` (in PyTorch 2.13, when it is asked for its weights) returns NaN, as was
-# [reported in 2020](https://github.com/pytorch/pytorch/issues/41508).
+# One difference remains. Given a row with nothing to see, `F.scaled_dot_product_attention` agrees with us and returns 0.
+# `nn.MultiheadAttention` (PyTorch 2.13) returns NaN when it is asked for its weights, and in `eval()` without gradients also when it is
+# not, as was [reported in 2020](https://github.com/pytorch/pytorch/issues/41508).
 #
 # ## 7 · Write the test
 #
-# Masks fail silently. A key that should be hidden gets a little weight, and nothing crashes. Only a test finds it, and only one that
-# asks the right question. So write it: `test_masked_softmax(implementation)` calls `implementation(scores, mask)` as it likes,
-# returns quietly if all is well, and raises an `AssertionError` if not.
+# Masks fail silently: a key that should be hidden gets a little weight, and nothing crashes. So write a test:
+# `test_masked_softmax(implementation)` calls `implementation(scores, mask)` as it likes, returns quietly if all is well, and raises an
+# `AssertionError` if not.
 #
 # This is what every right implementation promises:
 #
-# 1. Kept keys get the softmax of the kept scores alone, along the last axis, even if these lie far below 0.
+# 1. Kept keys get the softmax of the kept scores alone, along the last axis, even if these lie far below 0 (at $-20\,000$, say) and
+#    far below other rows.
 # 2. Hidden keys get the weight 0, whatever their score is: large, infinite or NaN.
 # 3. A row that keeps nothing is all 0.
 # 4. The mask may be smaller than the scores, as long as it broadcasts to their shape.
 # 5. Shape and dtype are those of the scores, `float16` and `float64` included.
 # 6. Scores and mask are left as they were.
 #
-# A few words of warning. Right implementations may differ in the last digit, and `float16` has only about three digits. Do not test
-# gradients or `bfloat16`: a right implementation may compute in NumPy, which has neither. And NaN equals nothing, not even itself:
-# `torch.equal` of two tensors with NaN in the same place is False, while `assert_close` takes `equal_nan=True`.
+# Right implementations may differ in the last digit, and `float16` has only about three digits. Do not test gradients or `bfloat16`: a
+# right implementation may compute in NumPy, which has neither. And NaN equals nothing, not even itself: `torch.equal` of two tensors
+# with NaN in the same place is False, while `assert_close` takes `equal_nan=True`.
 #
-# Three wrong implementations to practise on, and two that are right:
+# Three wrong implementations to practise on, and one that is right (a second one, `in_numpy`, stands folded below it):
 
 
 # %% given="wrong_ones"
@@ -901,6 +944,8 @@ def row_by_row(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return weights
 
 
+# %% given="right_ones"
+# @title A second right implementation, and both lists
 def in_numpy(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Right: 64-bit numbers inside, the dtype of the scores outside, and no gradient."""
     numbers, keep = np.broadcast_arrays(scores.detach().cpu().numpy(), mask.cpu().numpy())
@@ -911,32 +956,33 @@ def in_numpy(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(powers / np.where(total > 0, total, 1.0)).to(scores.device, scores.dtype)
 
 
-wrong_ones = {"multiplies": multiplies, "hides_too_late": hides_too_late, "forgets_empty_rows": forgets_empty_rows}
+wrong_ones = {f.__name__: f for f in (multiplies, hides_too_late, forgets_empty_rows)}
 right_ones = {"row_by_row": row_by_row, "in_numpy": in_numpy}
+both_lists = {"right": right_ones, "wrong": wrong_ones}
 
 # %% [markdown]
 # ### Exercise 5.7: the test
 #
 # Three points, in three cells. The first asks for these three wrong implementations. The second and the third judge your test, when
-# it is graded, by 17 others that you cannot see: the second asks for half of them, the third for all. Each of the 17 breaks at
+# it is graded, by 20 others that you cannot see: the second asks for half of them, the third for all. Each of the 20 breaks at
 # least one of the six promises.
 
 
 # %% exercise="test_masked_softmax"
 def test_masked_softmax(implementation) -> None:
-    """Raise an AssertionError if the implementation is not a right masked softmax; return None if it is.
+    """Raise an AssertionError if the implementation breaks a promise, else return None.
 
     Args:
-        implementation: a function of scores (..., Tk) and a boolean mask that broadcasts to them; it should return the
-            weights.
+        implementation: a function of scores (..., Tk) and a boolean mask that broadcasts to them;
+            it should return the weights.
 
     Example:
         test_masked_softmax(row_by_row) returns, test_masked_softmax(multiplies) raises.
     """
-    # TODO: choose scores and masks that put each promise to the test, and compare with weights that you know
+    # TODO: put each of the six promises to the test
     ### BEGIN SOLUTION
     scores = torch.tensor(
-        [[[1.0, 3.0, torch.nan], [-500.0, -501.0, 900.0]], [[2.0, 0.0, 1.0], [5.0, 4.0, 4.0]]]
+        [[[1.0, 3.0, torch.nan], [-2e4, -2e4 - 1, 900.0]], [[2.0, 0.0, 1.0], [5.0, 4.0, 4.0]]]
     ).double()
     mask = torch.tensor([[[True, True, False]], [[False, False, False]]])  # (2, 1, 3), the second example sees nothing
     before, kept = scores.clone(), mask.clone()
@@ -963,26 +1009,25 @@ def test_masked_softmax(implementation) -> None:
 # tensor of zeros in which the kept places are a softmax of the kept scores. Keep a `clone()` of what you pass in.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `expected[0, :, :2] = torch.softmax(...)`, then `assert_close(implementation(...), expected)` from `torch.testing`, and
-# `assert_close(scores, ..., equal_nan=True)` for the input. For 16 bits, equal scores have weights that are known exactly, such as
-# 0.5 and 0.5.
+# ```
+# scores, mask = ..., ...                        # (2, 2, 3) in float64, (2, 1, 3)
+# before, kept, expected = ..., ..., ...
+# torch.testing.assert_close(implementation(...), expected)
+# ...                                            # scores (equal_nan=True) and mask as before
+# half = implementation(...)                     # float16; equal scores have weights that you know
+# ...
+# ```
 #
 # </details>
 
 # %% test="test_masked_softmax" points=1
-check.test_of("test_masked_softmax", test_masked_softmax, right=right_ones, wrong=wrong_ones)
+check.test_of("test_masked_softmax", test_masked_softmax, **both_lists)
 
 # %% test="test_masked_softmax-half" points=1
-# Judged when it is graded: your test accepts four right implementations and rejects half of 17 wrong ones.
-check.test_of(
-    "test_masked_softmax",
-    test_masked_softmax,
-    right=right_ones,
-    wrong=wrong_ones,
-    later="17 more wrong ones, of which your test should reject at least half",
-)
+later = "20 more wrong ones, of which your test should reject at least half"
+check.test_of("test_masked_softmax", test_masked_softmax, **both_lists, later=later)
 ### BEGIN HIDDEN TESTS
 from attention_course.authoring import implementations
 
@@ -994,14 +1039,8 @@ assert len(_caught) * 2 >= len(_wrong), f"it rejects {len(_caught)} of {len(_wro
 ### END HIDDEN TESTS
 
 # %% test="test_masked_softmax-all" points=1
-# Judged when it is graded: your test accepts four right implementations and rejects all of 17 wrong ones.
-check.test_of(
-    "test_masked_softmax",
-    test_masked_softmax,
-    right=right_ones,
-    wrong=wrong_ones,
-    later="17 more wrong ones, of which your test should reject all",
-)
+later = "20 more wrong ones, of which your test should reject all"
+check.test_of("test_masked_softmax", test_masked_softmax, **both_lists, later=later)
 ### BEGIN HIDDEN TESTS
 from attention_course.authoring import implementations
 
@@ -1022,7 +1061,7 @@ assert len(_caught) == len(_wrong), f"it rejects {len(_caught)} of {len(_wrong)}
 
 # %% given="published"
 def published_attention(q: torch.Tensor, memory: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
-    """Attention to the kept tokens. q: (B, Tq, d), memory: (B, Tk, d), keep: (B, Tk) boolean; returns (B, Tq, d)."""
+    """Attention to kept tokens. q: (B, Tq, d), memory: (B, Tk, d), boolean keep: (B, Tk)."""
     return F.scaled_dot_product_attention(q, memory, memory, attn_mask=keep[:, None, :])
 
 
@@ -1042,8 +1081,9 @@ def without_padding(q: torch.Tensor, memory: torch.Tensor, keep: torch.Tensor) -
 # %%
 q, memory = device.randn(2, 4, 8, seed=7), device.randn(2, 6, 8, seed=8)
 keep = padding_mask(lengths, 6)[:, 0, 0]  # (B, Tk)
-agree = torch.allclose(published_attention(q, memory, keep), without_padding(q, memory, keep), atol=1e-5)
-print("agrees with the sentences without their padding:", agree)
+by_hand = without_padding(q, memory, keep)
+same = torch.allclose(published_attention(q, memory, keep), by_hand, atol=1e-5)
+print("agrees with the sentences without their padding:", same)
 
 # %% [markdown]
 # It agreed because its author's padding held ordinary numbers. Find an input on which it goes wrong, although the answer without
@@ -1054,8 +1094,11 @@ print("agrees with the sentences without their padding:", agree)
 
 # %% exercise="counterexample"
 def counterexample() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return q: (B, Tq, d), memory: (B, Tk, d) and a boolean keep: (B, Tk) for which published_attention is wrong."""
-    # TODO: put something into a hidden place of the memory that a weight of 0 does not get rid of; return all three
+    """Return an input on which published_attention is wrong: q, memory and keep.
+
+    Their shapes are (B, Tq, d), (B, Tk, d) and (B, Tk); keep is boolean.
+    """
+    # TODO: return the three tensors
     ### BEGIN SOLUTION
     q = torch.tensor([[[1.0, 0.0]]])  # (1, 1, 2)
     memory = torch.tensor([[[1.0, 2.0], [torch.nan, torch.nan]]])  # (1, 2, 2)
@@ -1076,10 +1119,10 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 # them. Section 4 called it trap 3. Put one where `keep` is False, and ordinary numbers everywhere else.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# One query, two tokens, two numbers each: `memory = torch.tensor([[[1.0, 2.0], [..., ...]]])`, and
-# `keep = torch.tensor([[True, False]])`.
+# One query, two tokens, two numbers each: `q` is `(1, 1, 2)`, `memory` is `(1, 2, 2)`, and `keep` keeps the first token. Which of the
+# four numbers of the memory is it?
 #
 # </details>
 
@@ -1110,15 +1153,16 @@ assert not torch.allclose(published_attention(_q, _memory, _keep), _right, rtol=
 
 # %% exercise="repaired_attention"
 def repaired_attention(q: torch.Tensor, memory: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
-    """Attention to the kept tokens, repaired: whatever the hidden places of the memory hold does not matter.
+    """Attention to the kept tokens, whatever the hidden places of the memory hold.
 
     Args:
-        q: (B, Tq, d), memory: (B, Tk, d), keep: (B, Tk) boolean. An example that keeps nothing gives 0.
+        q: (B, Tq, d), memory: (B, Tk, d), keep: (B, Tk), boolean.
 
     Returns:
-        (B, Tq, d), one context for each query.
+        (B, Tq, d), one context for each query; 0 in an example that keeps nothing. Gradients are
+        finite.
     """
-    # TODO: see to it that no product can meet what is hidden, then the line of published_attention
+    # TODO: what published_attention should have been
     ### BEGIN SOLUTION
     memory = memory.masked_fill(~keep[:, :, None], 0.0)
     return F.scaled_dot_product_attention(q, memory, memory, attn_mask=keep[:, None, :])
@@ -1137,10 +1181,12 @@ def repaired_attention(q: torch.Tensor, memory: torch.Tensor, keep: torch.Tensor
 # the caller's memory.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `memory = memory.masked_fill(...)`, with a condition that has three axes and is True where a place is *hidden*; the second line
-# stays as it is.
+# ```
+# clean = ...         # (B, Tk, d), a new tensor
+# return ...          # published_attention's line, with something else in place of memory
+# ```
 #
 # </details>
 
@@ -1159,16 +1205,19 @@ for _anything in (0.0, 1e30, torch.nan, torch.inf, -torch.inf):
         assert torch.isfinite(_gradient).all()
     assert check.unchanged(repaired_attention, _q, _memory, _keep)
 assert not repaired_attention(_q, _clean, _keep)[2].any()
+_far = repaired_attention(_q[:1] * -300, _clean[:1].abs() * 300, _keep[:1])  # scores of -100,000 and less
+torch.testing.assert_close(_far, without_padding(_q[:1] * -300, _clean[:1].abs() * 300, _keep[:1]), rtol=1e-2, atol=1.0)
 ### END HIDDEN TESTS
 
 # %%
 memory[1, 3:] = torch.nan  # the padding of "The cat sat"
-for name, context in (
-    ("published", published_attention(q, memory, keep)),
-    ("repaired", repaired_attention(q, memory, keep)),
-    ("attend", attend(q, memory, memory, keep[:, None])),
-):
-    print(f"{name:9} NaN in the contexts of each example:", context.isnan().flatten(1).sum(dim=1).tolist())
+contexts = {
+    "published": published_attention(q, memory, keep),
+    "repaired": repaired_attention(q, memory, keep),
+    "attend": attend(q, memory, memory, keep[:, None]),
+}
+for name, context in contexts.items():
+    print(f"{name:9} examples with NaN in a context:", context.isnan().any(-1).any(-1).tolist())
 
 # %% [markdown]
 # The last line is `attend` of section 4. It has the same hole: its weights are clean, its values are not.
@@ -1206,19 +1255,20 @@ for name, context in (
 # </details>
 # <details><summary><b>4.</b> In half precision, with scores near 0, somebody hides padding by adding −65504 and the future by adding −65504 again. Which rows break?</summary>
 #
-# **Those with nothing to see, and without a NaN.** Keys hidden twice are at $-131\,008$, beyond the end of `float16`, so $-\infty$. But a query's
-# own key is never in its future, so each row has a key that was hidden at most once, at $-65504$. In a row with nothing to see, the keys
-# hidden once share all the weight: padding, and tokens of the future. With three places of padding *before* three tokens, row 0 gives
-# 0.25 to itself and to each of the three tokens that come after it. A row with one kept key is fine.
+# **Those with nothing to see, though without a NaN.** Keys hidden twice are at $-131\,008$, beyond the end of `float16`, so $-\infty$. But a
+# query's own key is never in its future, so each row has a key that was hidden at most once, at $-65504$. In a row with nothing to see,
+# the keys hidden once share all the weight: padding, and tokens of the future. A row with one kept key is fine.
 #
 # * *None:* nothing crashes, but a row with nothing to see should get 0.
-# * *Those with nothing to see give NaN:* only if every key were hidden twice. Two masks that both hide padding would do that; padding and
-#   future cannot.
+# * *They give NaN:* only if every key were hidden twice, as by two masks that both hide padding.
 # * *All of them:* $e^{-\infty} = 0$ is just what a hidden key should have, if another one is left.
 #
 # </details>
 #
 # ## Recap
+#
+# Which exercises are right and which are open shows here; run the cell whenever you like. To run everything above a cell: Run, Run All
+# Above Selected Cell (in Colab: Runtime, Run before).
 
 # %%
 check.progress()
@@ -1228,9 +1278,9 @@ check.progress()
 # precision, even with nothing to see; translated them for a library that thinks the other way round; and saw that a mask on the
 # weights does not protect the sum.
 #
-# **Where it lives in real models.** Every GPT has your `causal_mask` in every layer, every batch of sentences your `padding_mask`.
-# `sliding_window_mask` is what Mistral 7B used, and Longformer (without the causal half, for reading). Lesson 07 meets padded
-# *sentences* in padded documents, where rows with nothing to see are the rule.
+# **Where it lives in real models.** GPT-2 has your `causal_mask` in all its layers; GPT-3 takes turns, one layer with it and one with a
+# narrower band like your `sliding_window_mask`, which is also what Mistral 7B used, and Longformer (without the causal half, for
+# reading). Lesson 07 meets padded *sentences* in padded documents, and rows with nothing to see.
 #
 # **Next.** Lesson 06 lets one sentence attend to another: there the padding is that of the source, and the queries are those of the
 # target.

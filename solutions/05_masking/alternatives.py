@@ -211,7 +211,8 @@ def test_against_a_reference(implementation):
     draw = torch.Generator().manual_seed(0)
     for kind, digits in ((torch.float16, 5e-3), (torch.float32, 1e-5), (torch.float64, 1e-9)):
         for shape in ((2, 3, 4, 5), (2, 1, 1, 5), (4, 5)):
-            scores = (3 * torch.randn(2, 3, 4, 5, generator=draw) - 400).to(kind)
+            levels = torch.tensor([-400.0, -20000.0, 3.0, 40.0])[:, None]  # one for each row
+            scores = (3 * torch.randn(2, 3, 4, 5, generator=draw) + levels).to(kind)
             mask = torch.rand(*shape, generator=draw) < 0.6
             mask[..., -1, :] &= torch.rand(5, generator=draw) < 0  # nothing to see
             scores = scores.masked_fill(~mask, 1000.0)
@@ -240,7 +241,8 @@ def test_by_properties(implementation):
         kept = changed.clone()
         assert torch.allclose(implementation(changed, mask), weights)
         assert torch.equal(changed.nan_to_num(), kept.nan_to_num())
-    assert torch.allclose(implementation(scores - 700, mask), weights)
+    levels = torch.tensor([-20000.0, 500.0, -700.0], dtype=torch.float64)[:, None]
+    assert torch.allclose(implementation(scores + levels, mask), weights)
     assert not implementation(scores, torch.zeros(1, 4, dtype=torch.bool)).any()
     half = implementation(scores.half(), mask)
     assert half.dtype == torch.float16
@@ -262,6 +264,8 @@ def test_one_thing_at_a_time(implementation):
     gives([[1.0, 0.0, 0.0], [0.0, 1.0, 9.0]], [two, two], [[0.7311, 0.2689, 0.0], [0.2689, 0.7311, 0.0]])
     gives([[0.0, 1.0, 500.0]], [two], [[0.2689, 0.7311, 0.0]])
     gives([[-900.0, -900.0, torch.nan]], two, [[0.5, 0.5, 0.0]])
+    gives([[-20000.0, -20000.0, 0.0]], [two], [[0.5, 0.5, 0.0]])
+    gives([[0.0, 0.0, 0.0], [-3000.0, -3000.0, 0.0]], [two, two], [[0.5, 0.5, 0.0]] * 2)
     gives([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], [[True] * 3, [False] * 3], [[0.0900, 0.2447, 0.6652], [0.0] * 3])
     gives([[[1.0, 1.0, 1.0]] * 2] * 2, [[two], [[False] * 3]], [[[0.5, 0.5, 0.0]] * 2, [[0.0] * 3] * 2])
     gives([[1.0, 1.0, 5.0], [1.0, 1.0, 1.0]], [two, [False] * 3], [[0.5, 0.5, 0.0], [0.0] * 3], torch.float16)

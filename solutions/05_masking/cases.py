@@ -117,6 +117,14 @@ EXERCISES = [
                 {"scores": torch.tensor([[-200.0, 200.0, -200.0]]), "mask": _bools("TFT")},
             ),
             Case(
+                "rows may lie far apart",
+                {"scores": torch.tensor([[2.0, 0.0, 1.0], [-2000.0, -2001.0, 0.0]]), "mask": _bools("TTT TTF")},
+            ),
+            Case(
+                "kept scores may be as low as -30000",
+                {"scores": torch.tensor([[-30000.0, 0.0, -30000.0]]), "mask": _bools("TFT")},
+            ),
+            Case(
                 "a hidden score may be NaN or infinite",
                 {"scores": torch.tensor([[1.0, _nan, 1.0], [2.0, 2.0, _inf]]), "mask": _bools("TFT TTF")},
             ),
@@ -144,6 +152,7 @@ EXERCISES = [
             Case("a window of 1 leaves each token itself", {"scores": torch.zeros(1, 1, 3, 3), "window": 1}),
             Case("a window of 2 gives the table", {"scores": torch.zeros(1, 1, 4, 4), "window": 2}),
             Case("a window as long as the text is causal", {"scores": torch.zeros(1, 1, 4, 4), "window": 4}),
+            Case("a longer window is causal too", {"scores": torch.zeros(1, 1, 3, 4), "window": 9}),
             Case("one new query sees the last three keys", {"scores": torch.zeros(1, 1, 1, 5), "window": 3}),
             Case("it holds for queries at the end of a longer text", {"scores": numbers(8, 2, 3, 4, 7), "window": 3}),
         ],
@@ -210,6 +219,24 @@ EXERCISES = [
                     "memory": torch.tensor([[[1.0, 2.0], [3e38, 3e38], [1.0, 1.0]]]),
                     "keep": _bools("TFT"),
                 },
+            ),
+            Case(
+                "rows may lie far apart",
+                {
+                    "q": torch.tensor([[[-9.0, 0.0], [9.0, 0.0]]]),
+                    "memory": torch.tensor([[[9.0, 1.0], [9.0, 3.0], [0.0, 0.0]]]),
+                    "keep": _bools("TTF"),
+                },
+                differentiate=False,
+            ),
+            Case(
+                "kept tokens may score as low as -28000",
+                {
+                    "q": torch.tensor([[[-200.0, 0.0]]]),
+                    "memory": torch.tensor([[[200.0, 1.0], [200.0, 3.0], [0.0, 0.0]]]),
+                    "keep": _bools("TTF"),
+                },
+                differentiate=False,
             ),
             Case(
                 "an example that keeps nothing gives 0",

@@ -60,7 +60,7 @@ def padding_hides_queries(lengths, Tk):
 
 @wrong(
     "numbers in place of booleans",
-    "Leave out the conversion: a comparison gives booleans already. A mask of numbers means something else to PyTorch.",
+    "A comparison gives booleans, and needs no conversion. A mask of numbers means something else to PyTorch.",
 )
 def padding_in_numbers(lengths, Tk):
     return (torch.arange(Tk, device=lengths.device) < lengths[:, None, None, None]).float()
@@ -75,7 +75,7 @@ def padding_in_front(lengths, Tk):
 
 @wrong(
     "the length of the longest sentence for all of them",
-    "Each sentence has a length of its own: give lengths the axes (B, 1, 1, 1) in place of taking a maximum.",
+    "Each sentence has a length of its own: compare the places with lengths of shape (B, 1, 1, 1).",
 )
 def padding_of_the_longest(lengths, Tk):
     places = torch.arange(Tk, device=lengths.device) < lengths.max()
@@ -195,7 +195,7 @@ def _present(masks):
 wrong = mistakes_of("combine")
 
 
-@wrong("a logical or", "It keeps a key as soon as one mask keeps it. Every mask has a veto: and, written &.")
+@wrong("a logical or", "It keeps a key as soon as one mask keeps it (so does + of booleans). All have a veto: and, &.")
 def combine_or(*masks):
     both = _present(masks)[0]
     for mask in _present(masks)[1:]:
@@ -203,7 +203,7 @@ def combine_or(*masks):
     return both
 
 
-@wrong("adding the masks", "For booleans + is a logical or, which keeps a key as soon as one mask keeps it. Use &.")
+@wrong("counting the masks that keep a key", "A key is kept if all of them keep it, and a mask is boolean: &.")
 def combine_counts(*masks):
     total = _present(masks)[0].int()
     for mask in _present(masks)[1:]:
@@ -211,12 +211,12 @@ def combine_counts(*masks):
     return total
 
 
-@wrong("the first mask alone", "All of the masks count. Is there a return inside the loop?")
+@wrong("the first mask alone", "All of the masks count. (A return inside a loop ends it in its first turn.)")
 def combine_first(*masks):
     return _present(masks)[0]
 
 
-@wrong("the last mask alone", "Does each turn of the loop use what the turns before it have found?")
+@wrong("the last mask alone", "All of the masks count: each turn of a loop needs what the turns before it have found.")
 def combine_last(*masks):
     return _present(masks)[-1]
 
@@ -243,7 +243,7 @@ def combine_agreement(*masks):
     return both
 
 
-@wrong("turning the result around", "The & is right and needs no ~ after it. True means keep, here as everywhere.")
+@wrong("turning the result around", "What all of the masks keep should be True, and the rest False.")
 def combine_inverted(*masks):
     both = _present(masks)[0]
     for mask in _present(masks)[1:]:
@@ -271,7 +271,7 @@ def combine_in_place(*masks):
     return both
 
 
-@wrong("a product of numbers", "The numbers are right, but a mask is boolean. Leave out .float(): & works on booleans.")
+@wrong("a product of numbers", "The right places are kept, but a mask is boolean, and & of booleans is boolean too.")
 def combine_in_numbers(*masks):
     both = _present(masks)[0].float()
     for mask in _present(masks)[1:]:
@@ -357,6 +357,40 @@ def masked_hundred(scores, mask):
 
 
 @wrong(
+    "filling with -10000",
+    "float16 has room for kept scores as low as -65504, and where they lie below -10000 the hidden ones win. Ask the "
+    "dtype for its lowest number.",
+)
+def masked_ten_thousand(scores, mask):
+    return torch.softmax(scores.masked_fill(~mask, -1e4), dim=-1).masked_fill(~mask, 0.0)
+
+
+def _by_powers(scores, mask, top):
+    """Powers of what is kept, after subtracting ``top``, over their sum."""
+    powers = torch.exp(scores.masked_fill(~mask, _lowest(scores)) - top).masked_fill(~mask, 0.0)
+    total = powers.sum(dim=-1, keepdim=True)
+    return powers / total.masked_fill(total == 0, 1.0)
+
+
+@wrong(
+    "subtracting one maximum for the whole tensor",
+    "A row that lies far below the largest score of all becomes e to a very low number, which is 0, in every place. "
+    "Each row has a maximum of its own, as in torch.softmax(..., dim=-1).",
+)
+def masked_one_maximum(scores, mask):
+    return _by_powers(scores, mask, scores.masked_fill(~mask, _lowest(scores)).max())
+
+
+@wrong(
+    "a maximum that is taken over the hidden scores too",
+    "Where a hidden score is large, all that is kept becomes e to a very low number, which is 0. Fill first, then take "
+    "the maximum.",
+)
+def masked_maximum_of_all(scores, mask):
+    return _by_powers(scores, mask, scores.amax(dim=-1, keepdim=True))
+
+
+@wrong(
     "the opposite convention, hiding what is True,",
     "masked_fill replaces where its condition is True, so the condition is ~mask: what is *not* kept.",
 )
@@ -408,7 +442,8 @@ def masked_in_place(scores, mask):
 
 
 @wrong(
-    "computing in 32 bits whatever comes in", "Leave out .float(), and take the lowest number of the scores' own dtype."
+    "computing in 32 bits whatever comes in",
+    "Weights have the dtype of the scores: no detour over another one, and the lowest number of their own.",
 )
 def masked_to_float32(scores, mask):
     weights = torch.softmax(scores.float().masked_fill(~mask, torch.finfo(torch.float32).min), dim=-1)
@@ -493,6 +528,19 @@ def window_inverted(scores, window):
     return ~((_distance(scores) >= 0) & (_distance(scores) < window))
 
 
+@wrong(
+    "a slice that starts below 0",
+    "Python counts a negative start from the end, so that rows come out empty. A slice starts at max(0, ...).",
+)
+def window_wraps(scores, window):
+    Tq, Tk = scores.shape[-2:]
+    mask = torch.zeros(Tq, Tk, dtype=torch.bool, device=scores.device)
+    for i in range(Tq):
+        place = i + Tk - Tq
+        mask[i, place - window + 1 : place + 1] = True
+    return mask
+
+
 @wrong("cutting the text into blocks", "The window *slides*: each query has its own, which ends at the query.")
 def window_in_blocks(scores, window):
     Tq, Tk = scores.shape[-2:]
@@ -520,7 +568,7 @@ def window_keeps_the_distant(scores, window):
 
 @wrong(
     "numbers in place of booleans",
-    "The numbers are right, but a mask is boolean: join the conditions with & and convert nothing.",
+    "The right places are kept, but a mask is boolean, and comparisons joined by & are boolean too.",
 )
 def window_in_numbers(scores, window):
     return ((_distance(scores) >= 0) & (_distance(scores) < window)).float()
@@ -902,6 +950,34 @@ def repaired_turned_around(q, memory, keep):
 def repaired_in_numbers(q, memory, keep):
     memory = _clean(memory, keep)
     return _sdpa(q, memory, memory, keep.to(q.dtype))
+
+
+def _by_hand(q, memory, keep, fill, softmax):
+    """Attention to a cleaned memory, with another fill or softmax."""
+    memory, hidden = _clean(memory, keep), ~keep[:, None, :]
+    scores = (q @ memory.transpose(1, 2) / q.shape[-1] ** 0.5).masked_fill(hidden, fill)
+    return softmax(scores).masked_fill(hidden, 0.0) @ memory
+
+
+@wrong(
+    "filling the hidden scores with a number such as -100 or -10000",
+    "Kept scores may lie lower than that, and then the hidden ones win. A boolean attn_mask, or torch.finfo's lowest.",
+)
+def repaired_finite_fill(q, memory, keep):
+    return _by_hand(q, memory, keep, -1e4, lambda x: torch.softmax(x, dim=-1))
+
+
+@wrong(
+    "subtracting one maximum for all rows",
+    "A row that lies far below the largest score of all becomes 0 in every place: each row has a maximum of its own.",
+)
+def repaired_one_maximum(q, memory, keep):
+    def softmax(scores):
+        powers = torch.exp(scores - scores.max())
+        total = powers.sum(dim=-1, keepdim=True)
+        return powers / total.masked_fill(total == 0, 1.0)
+
+    return _by_hand(q, memory, keep, torch.finfo(q.dtype).min, softmax)
 
 
 @wrong(

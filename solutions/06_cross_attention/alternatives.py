@@ -201,26 +201,30 @@ def step_head_by_head(query, k, v, memory_mask, W_q, W_o):
     return [torch.cat(contexts, dim=1) @ W_o.T, torch.stack(maps, dim=1)]
 
 
-# 6.5 plot_alignment -------------------------------------------------------------------------------------------------
+# 6.5 colleagues_map -------------------------------------------------------------------------------------------------
 
-right = alternatives_of("plot_alignment")
+right = alternatives_of("colleagues_map")
 
 
 @right
 def map_cut_first(weights, source, target):
-    return weights[:, : len(target), : len(source)].mean(0), list(target), list(source)
+    largest = weights[:, : len(target), : len(source)].max(dim=0).values
+    return largest, ["<start>", *list(target)[:-1]], list(source)
 
 
 @right
-def map_sum(weights, source, target):
-    T, S = len(target), len(source)
-    return (weights.sum(0) / weights.shape[0])[:T].narrow(1, 0, S), target, source
+def map_pairwise(weights, source, target):
+    matrix = weights[0]
+    for head in weights[1:]:
+        matrix = torch.maximum(matrix, head)
+    return matrix[: len(target)].narrow(1, 0, len(source)), ["<start>", *target][: len(target)], source
 
 
 @right
-def map_einsum(weights, source, target):
-    matrix = torch.einsum("hij->ij", weights) / len(weights)
-    return [matrix[: len(target), : len(source)].clone(), tuple(target), tuple(source)]
+def map_sorted(weights, source, target):
+    matrix = weights.sort(dim=0, descending=True).values[0]
+    rows = tuple(target[i - 1] if i else "<start>" for i in range(len(target)))
+    return [matrix[: len(target), : len(source)].clone(), rows, tuple(source)]
 
 
 # 6.6 attention_statistics -------------------------------------------------------------------------------------------

@@ -69,10 +69,6 @@ EXERCISES = [
                 },
             ),
             Case(
-                "the mask lies on the memory, also where the map is square",
-                _attend_square | {"memory_mask": _mask("110", "011", "111")},
-            ),
-            Case(
                 "the scores are divided by the root of d_k, whatever d_v is",
                 {
                     "q": numbers(15, 1, 1, 2, 4),
@@ -80,6 +76,30 @@ EXERCISES = [
                     "v": numbers(17, 1, 1, 3, 2),
                     "memory_mask": _mask("111"),
                 },
+            ),
+            Case(
+                "the mask lies on the memory, also where the map is square",
+                _attend_square | {"memory_mask": _mask("110", "011", "111")},
+            ),
+            Case(
+                "rows may lie far apart",
+                {
+                    "q": torch.tensor([[[[-1.0], [1.0]]]]),
+                    "k": torch.tensor([[[[60.0], [60.0], [-90.0]]]]),
+                    "v": torch.tensor([[[[4.0], [8.0], [100.0]]]]),
+                    "memory_mask": _mask("110"),
+                },
+                differentiate=False,
+            ),
+            Case(
+                "scores may be as low as -20000",
+                {
+                    "q": torch.tensor([[[[-1.0]]]]),
+                    "k": torch.tensor([[[[20000.0], [20000.0], [-30000.0]]]]),
+                    "v": torch.tensor([[[[4.0], [8.0], [100.0]]]]),
+                    "memory_mask": _mask("110"),
+                },
+                differentiate=False,
             ),
             Case(
                 "an empty memory gives zeros, and gradients that are finite",
@@ -125,19 +145,25 @@ EXERCISES = [
         outputs={"context": "B Tq out_dim", "weights": "B H Tq Tk"},
         cases=[
             Case(
-                "a memory of one token hands over its value, through W_v and W_o",
+                "a memory of one token hands over its value, through W_v and W_o, with one head unless told otherwise",
                 {
                     "query": numbers(12, 1, 2, 3),
                     "key": numbers(13, 1, 1, 2),
                     "value": numbers(14, 1, 1, 5),
                     "memory_mask": _mask("1"),
                 },
-                init=_init(3, 2, 5, 4, 1),
+                init={"query_dim": 3, "key_dim": 2, "value_dim": 5, "out_dim": 4},  # one head unless told
                 state=_layer(100, 3, 2, 5, 4),
             ),
             Case(
-                "two heads each read the memory on their own, also where all widths are equal",
+                "a single head leaves out the padding, also where all widths are equal",
                 _square | {"memory_mask": _square_mask},
+                init=_init(4, 4, 4, 4, 1),
+                state=_layer(150, 4, 4, 4, 4),
+            ),
+            Case(
+                "two heads each read the memory on their own",
+                _square | {"memory_mask": _mask("1111", "1111", "1111")},
                 init=_init(4, 4, 4, 4, 2),
                 state=_layer(110, 4, 4, 4, 4),
             ),
@@ -297,17 +323,36 @@ EXERCISES = [
         ],
     ),
     Exercise(
-        "plot_alignment",
+        "colleagues_map",
         "6.5",
         inputs={"weights": "H Tq Tk", "source": "", "target": ""},
         outputs={"matrix": "T S", "rows": "", "columns": ""},
         cases=[
             Case(
-                "the example worked by hand comes out",
-                {"weights": torch.tensor([[[0.8, 0.2]], [[0.4, 0.6]]]), "source": ["cat"], "target": ["chat"]},
+                "the colleague's map of le chat est assis comes out",
+                {
+                    "weights": torch.tensor(
+                        [
+                            [
+                                [0.7, 0.3, 0, 0, 0],
+                                [0, 0.9, 0.1, 0, 0],
+                                [0.1, 0.1, 0.8, 0, 0],
+                                *[[0.2, 0.2, 0.6, 0, 0]] * 2,
+                            ],
+                            [
+                                [0.5, 0.1, 0.4, 0, 0],
+                                [0.3, 0.7, 0, 0, 0],
+                                [0, 0.6, 0.4, 0, 0],
+                                *[[0.1, 0.5, 0.4, 0, 0]] * 2,
+                            ],
+                        ]
+                    ),
+                    "source": ["the", "cat", "sat"],
+                    "target": ["le", "chat", "est", "assis"],
+                },
             ),
             Case(
-                "rows are the target, columns the source, also where both are equally long",
+                "with a single head the labels alone are wrong",
                 {
                     "weights": torch.softmax(numbers(60, 1, 3, 3), -1),
                     "source": ["the", "black", "cat"],
@@ -315,12 +360,16 @@ EXERCISES = [
                 },
             ),
             Case(
-                "the heads are averaged",
+                "three heads are joined as two are",
                 {
                     "weights": torch.softmax(2 * numbers(61, 3, 2, 2), -1),
                     "source": ["cat", "sat"],
                     "target": ["est", "assis"],
                 },
+            ),
+            Case(
+                "a target of one word has one row",
+                {"weights": torch.softmax(numbers(68, 2, 3, 2), -1), "source": ["cat"], "target": ["chat"]},
             ),
             Case(
                 "rows and columns of padding are cut off",
@@ -331,7 +380,7 @@ EXERCISES = [
                 },
             ),
             Case(
-                "the pair of this lesson, padded, keeps its 7 rows and 6 columns",
+                "it foretells the map of the pair of this lesson, 7 rows and 6 columns",
                 {
                     "weights": torch.softmax(numbers(63, 2, 9, 8), -1),
                     "source": ["The", "cat", "sat", "on", "the", "mat"],
@@ -427,6 +476,15 @@ EXERCISES = [
             Case(
                 "one sentence with four candidates still comes out right",
                 {"q": numbers(70, 1, 4, 3), "k": numbers(71, 1, 2, 3), "v": numbers(72, 1, 2, 2)},
+            ),
+            Case(
+                "scores may be as low as -1000, in one row and not in another",
+                {
+                    "q": torch.tensor([[[500.0], [-500.0]], [[-500.0], [500.0]]]),
+                    "k": torch.tensor([[[1.0], [1.0]], [[2.0], [2.0]]]),
+                    "v": torch.tensor([[[1.0], [3.0]], [[5.0], [9.0]]]),
+                },
+                differentiate=False,
             ),
             Case(
                 "as many candidates as sentences and tokens",

@@ -152,6 +152,53 @@ def attend_too_low(q, k, v, memory_mask):
     return weights @ v, weights
 
 
+@wrong(
+    "filling with a number such as -100 or -10000",
+    "Scores of real words may lie lower than that, and then the padding wins. Take the lowest number of the dtype.",
+)
+def attend_finite_fill(q, k, v, memory_mask):
+    keep = memory_mask[:, None, None]
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    weights = torch.softmax(scores.masked_fill(~keep, -1e4), dim=-1) * keep
+    return weights @ v, weights
+
+
+@wrong(
+    "subtracting one maximum for the whole tensor",
+    "A row that lies far below the largest score of all becomes 0 in every place: each row has a maximum of its own.",
+)
+def attend_one_maximum(q, k, v, memory_mask):
+    keep = memory_mask[:, None, None]
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    scores = scores.masked_fill(~keep, torch.finfo(scores.dtype).min)
+    powers = torch.exp(scores - scores.max()) * keep
+    total = powers.sum(dim=-1, keepdim=True)
+    weights = powers / total.masked_fill(total == 0, 1.0)
+    return weights @ v, weights
+
+
+@wrong(
+    "handing the mask over with its two axes",
+    "Beside scores of shape (B, H, Tq, Tk) its B stands under Tq. memory_mask[:, None, None, :] has an axis for each.",
+)
+def attend_mask_of_two_axes(q, k, v, memory_mask):
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    weights = torch.softmax(scores.masked_fill(~memory_mask, torch.finfo(scores.dtype).min), dim=-1)
+    weights = weights.masked_fill(~memory_mask, 0.0)
+    return weights @ v, weights
+
+
+@wrong(
+    "turning all four axes of k around",
+    "k.T does that, batch and heads included. Only the last two should change places: k.transpose(-2, -1).",
+)
+def attend_turned_whole(q, k, v, memory_mask):
+    keep = memory_mask[:, None, None]
+    scores = q @ k.permute(3, 2, 1, 0) / math.sqrt(q.shape[-1])
+    weights = torch.softmax(scores.masked_fill(~keep, torch.finfo(scores.dtype).min), dim=-1) * keep
+    return weights @ v, weights
+
+
 @wrong("leaving the scores undivided", "Scaled attention divides them by the root of d_k, q.shape[-1].")
 def attend_unscaled(q, k, v, memory_mask):
     return _attend(q, k, v, memory_mask, 1.0)
@@ -523,7 +570,7 @@ def step_query_not_turned(query, k, v, memory_mask, W_q, W_o):
 
 @wrong(
     "leaving the axis of length 1 in place",
-    "You put Tq = 1 in for attend; take it out again, of the context and of the weights: [:, :, 0, :].",
+    "attend works with Tq = 1, but the results have no such axis. [:, :, 0, :] takes it out of the weights.",
 )
 def step_keeps_axis(query, k, v, memory_mask, W_q, W_o):
     context, weights = _step(query, k, v, memory_mask, W_q, W_o)
@@ -611,92 +658,128 @@ def step_squeezes_all(query, k, v, memory_mask, W_q, W_o):
     return context, weights.squeeze()
 
 
-# 6.5 plot_alignment -------------------------------------------------------------------------------------------------
+# 6.5 colleagues_map -------------------------------------------------------------------------------------------------
 
-wrong = mistakes_of("plot_alignment")
-
-
-@wrong(
-    "exchanging the two lists of words, with the right numbers,",
-    "Row i is the i-th query, and queries are the target. Return the target words for the rows, then the source words. "
-    "Between sentences of the same length nobody would notice.",
-)
-def map_labels_swapped(weights, source, target):
-    return weights.mean(dim=0)[: len(target), : len(source)], source, target
+wrong = mistakes_of("colleagues_map")
 
 
-@wrong(
-    "turning the whole map, with the source as rows,",
-    "It is not false, but every map of this course is read the other way: rows attend, columns are attended to.",
-)
-def map_turned(weights, source, target):
-    return weights.mean(dim=0)[: len(target), : len(source)].T, source, target
+def _cut(joined, source, target):
+    return joined[: len(target), : len(source)]
+
+
+def _went_in(target):
+    return ["<start>", *target[:-1]]
 
 
 @wrong(
-    "turning the matrix, with the right labels,", "The weights have the target as rows already: (Tq, Tk). Leave .T out."
+    "plot_alignment, the map without a fault",
+    "Two things differ in the colleague's map: the labels of the rows, and how two heads became one map.",
 )
-def map_matrix_turned(weights, source, target):
-    return weights.mean(dim=0)[: len(target), : len(source)].T, target, source
+def map_right(weights, source, target):
+    return _cut(weights.mean(dim=0), source, target), target, source
 
 
-@wrong("the map of the first head alone", "Heads differ, and picking one is picking a story. Average over axis 0.")
-def map_first_head(weights, source, target):
-    return weights[0, : len(target), : len(source)] + 0 * weights.sum(), target, source
+@wrong(
+    "the mean of the heads",
+    "The labels are explained. Now the numbers: a row of means sums to 1, and the colleague's first row sums to 1.4.",
+)
+def map_mean(weights, source, target):
+    return _cut(weights.mean(dim=0), source, target), _went_in(target), source
 
 
-@wrong("adding the heads up", "Divide by their number, that is, take the mean: the rows then sum to 1.")
+@wrong(
+    "the right labels beside the colleague's numbers",
+    "The numbers are explained. Now the labels of the rows: which French word is missing there, and which is new?",
+)
+def map_labelled_right(weights, source, target):
+    return _cut(weights.amax(dim=0), source, target), target, source
+
+
+@wrong("adding the heads up", "In the colleague's map the cell le, cat shows 0.9; the two heads had 0.9 and 0.7 there.")
 def map_sum(weights, source, target):
-    return weights.sum(dim=0)[: len(target), : len(source)], target, source
+    return _cut(weights.sum(dim=0), source, target), _went_in(target), source
 
 
 @wrong(
-    "the largest weight of any head",
-    "Then every head's favourite looks dark, and rows no longer sum to 1. Average over axis 0.",
+    "adding the heads up, with the right labels",
+    "Two things are open. In the colleague's map the cell le, cat shows 0.9, and the heads had 0.9 and 0.7 there; and "
+    "which French word is missing beside the rows?",
 )
-def map_largest(weights, source, target):
-    return weights.amax(dim=0)[: len(target), : len(source)], target, source
+def map_sum_labelled_right(weights, source, target):
+    return _cut(weights.sum(dim=0), source, target), target, source
 
 
 @wrong(
-    "leaving the padding in",
-    "There are rows and columns for which there is no word. Keep len(target) rows and len(source) columns.",
+    "the map of the first head alone",
+    "Compare cell by cell: in the first row and the last column the first head has 0, and the picture shows 0.4.",
 )
-def map_not_cut(weights, source, target):
-    return weights.mean(dim=0), target, source
+def map_first_head(weights, source, target):
+    return _cut(weights[0] + 0 * weights.sum(dim=0), source, target), _went_in(target), source
 
 
 @wrong(
-    "cutting the rows to the source and the columns to the target",
-    "Rows are the target: [: len(target), : len(source)].",
+    "the map of the last head alone",
+    "Compare cell by cell: in the top left corner the last head has 0.5, and the picture shows 0.7.",
 )
-def map_cut_swapped(weights, source, target):
-    return weights.mean(dim=0)[: len(source), : len(target)], target, source
+def map_last_head(weights, source, target):
+    return _cut(weights[-1] + 0 * weights.sum(dim=0), source, target), _went_in(target), source
 
 
 @wrong(
-    "taking the source for the rows throughout",
-    "Row i of the weights is the i-th query, a word of the target: [: len(target), : len(source)], and the target "
-    "words are the labels of the rows.",
+    "the smallest weight of the heads",
+    "In the top left corner the heads have 0.7 and 0.5, and the picture shows 0.7.",
 )
-def map_roles_swapped(weights, source, target):
-    return weights.mean(dim=0)[: len(source), : len(target)], source, target
+def map_smallest(weights, source, target):
+    return _cut(weights.amin(dim=0), source, target), _went_in(target), source
 
 
 @wrong(
-    "cutting at the front", "Words come first and padding follows them: keep the first rows and columns, not the last."
+    "labels that stand one place too high",
+    "The colleague's rows begin with <start>: each has the word that went in, the one *before* the word written.",
 )
-def map_cut_front(weights, source, target):
-    return weights.mean(dim=0)[-len(target) :, -len(source) :], target, source
+def map_labels_too_high(weights, source, target):
+    return _cut(weights.amax(dim=0), source, target), [*target[1:], "<end>"], source
+
+
+@wrong(
+    "one row more than the target has words",
+    "The colleague's map has as many rows as there are target words: <start> is new, and the last word is missing.",
+)
+def map_extra_label(weights, source, target):
+    return _cut(weights.amax(dim=0), source, target), ["<start>", *target], source
+
+
+@wrong(
+    "moving the numbers along with the labels",
+    "The numbers stand where they belong: the first row is that of the first query. The labels alone have moved.",
+)
+def map_numbers_moved(weights, source, target):
+    return _cut(weights.amax(dim=0).roll(1, dims=0), source, target), _went_in(target), source
 
 
 @wrong(
     "making the rows sum to 1 again",
-    "What was cut off was weight too, if there was any. A map shows the weights as they are.",
+    "The first row of the colleague's map sums to 1.4: nothing was divided.",
 )
 def map_normalised(weights, source, target):
-    matrix = weights.mean(dim=0)[: len(target), : len(source)]
-    return matrix / matrix.sum(dim=-1, keepdim=True), target, source
+    matrix = _cut(weights.amax(dim=0), source, target)
+    return matrix / matrix.sum(dim=-1, keepdim=True), _went_in(target), source
+
+
+@wrong(
+    "leaving the padding in",
+    "There are rows and columns for which there is no word. The colleague cuts them off, as plot_alignment does.",
+)
+def map_not_cut(weights, source, target):
+    return weights.amax(dim=0), _went_in(target), source
+
+
+@wrong(
+    "turning the map, with the source as rows,",
+    "The colleague's columns are the, cat, sat: the source, on the right side. Rows are queries, as in the weights.",
+)
+def map_turned(weights, source, target):
+    return _cut(weights.amax(dim=0), source, target).T, source, _went_in(target)
 
 
 # 6.6 attention_statistics -------------------------------------------------------------------------------------------
@@ -1062,13 +1145,22 @@ def repaired_first_memory(q, k, v):
     return _candidates(q, k[:1].repeat(B * n, 1, 1), v[:1].repeat(B * n, 1, 1))
 
 
-@wrong("not dividing by the root of d", "That line was right; only the order of the memories was not.")
+@wrong(
+    "powers of the scores without a maximum taken off",
+    "e to a large score is infinite. torch.softmax subtracts each row's maximum first.",
+)
+def repaired_overflows(q, k, v):
+    powers = torch.exp(q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]))
+    return powers / powers.sum(dim=-1, keepdim=True) @ v
+
+
+@wrong("not dividing by the root of d", "The scores of published_step are right; the order of its memories is not.")
 def repaired_unscaled(q, k, v):
     n = q.shape[1]
     return _candidates(q, k.repeat_interleave(n, dim=0), v.repeat_interleave(n, dim=0), 1.0)
 
 
-@wrong("a softmax over an axis of length 1", "All weights become 1. That line was right: dim=-1, over the memory.")
+@wrong("a softmax over an axis of length 1", "All weights become 1. It runs over the memory, dim=-1.")
 def repaired_wrong_axis(q, k, v):
     n = q.shape[1]
     return _candidates(q, k.repeat_interleave(n, dim=0), v.repeat_interleave(n, dim=0), dim=1)
