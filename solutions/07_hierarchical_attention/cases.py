@@ -119,8 +119,15 @@ EXERCISES = [
                 state=_pool(6, 3, 2),
             ),
             Case(
-                "a score of -20,000 is a score: its word gets weight 1, however high the padding's score is",
-                {"h": torch.tensor([[[-4.0], [4.0]]]), "mask": _bool([[1, 0]])},
+                "padding counts for nothing, however high its score is",
+                {"h": torch.tensor([[[0.0], [4.0]]]), "mask": _bool([[1, 0]])},
+                init={"d": 1, "d_attention": 1},
+                state=_saturated,
+                differentiate=False,
+            ),
+            Case(
+                "a score of -20,000 is a score: its word gets weight 1",
+                {"h": torch.tensor([[[-4.0], [-4.0]]]), "mask": _bool([[1, 0]])},
                 init={"d": 1, "d_attention": 1},
                 state=_saturated,
                 differentiate=False,
@@ -389,8 +396,13 @@ EXERCISES = [
                 },
             ),
             Case(
-                "a score of -20,000 is a score: its word gets weight 1, however large the padding is",
-                {"h": torch.tensor([[[[-20_000.0], [20_000.0]]]]), "mask": _bool([[[1, 0]]])},
+                "padding counts for nothing, however large it is",
+                {"h": torch.tensor([[[[1.0], [20_000.0]]]]), "mask": _bool([[[1, 0]]])},
+                differentiate=False,
+            ),
+            Case(
+                "a score of -20,000 is a score: its word gets weight 1",
+                {"h": torch.tensor([[[[-20_000.0], [-20_000.0]]]]), "mask": _bool([[[1, 0]]])},
                 differentiate=False,
             ),
             Case(

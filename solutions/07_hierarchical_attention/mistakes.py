@@ -170,6 +170,64 @@ class PoolInverted(_Pool):
         return torch.softmax(scores.masked_fill(mask, torch.finfo(scores.dtype).min), dim=-1) * mask
 
 
+_LOW = "filling padding with a number that is not low enough, such as -100 or -10,000,"
+_LOWER = "A real score can lie below it, and then padding wins. torch.finfo(scores.dtype).min is the lowest there is."
+
+
+@wrong(_LOW, _LOWER)
+class PoolFillsHundred(_Pool):
+    def weigh(self, scores, mask):
+        return torch.softmax(scores.masked_fill(~mask, -100.0), dim=-1) * mask
+
+
+@wrong(_LOW, _LOWER)
+class PoolFillsTenThousand(_Pool):
+    def weigh(self, scores, mask):
+        return torch.softmax(scores.masked_fill(~mask, -1e4), dim=-1) * mask
+
+
+@wrong(
+    "one maximum for the whole tensor",
+    "A row whose scores lie far below those of another row then has nothing but zeros: 0/0. Each row has a maximum of "
+    "its own: amax(dim=-1, keepdim=True).",
+)
+class PoolOneMaximum(_Pool):
+    def weigh(self, scores, mask):
+        powers = torch.exp(scores - scores[mask].max()) * mask
+        return powers / (powers.sum(dim=-1, keepdim=True) + ~mask.any(dim=-1, keepdim=True))
+
+
+@wrong(
+    "a maximum that is taken over padding as well",
+    "Where padding has the largest score, all real exponentials vanish. Fill the scores before you take the maximum.",
+)
+class PoolMaximumOfPadding(_Pool):
+    def weigh(self, scores, mask):
+        powers = torch.exp(scores - scores.amax(dim=-1, keepdim=True)) * mask
+        return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-30)
+
+
+@wrong(
+    "multiplying weights (N, T) with vectors (N, T, d)",
+    "Their axes do not line up. The weights need a third axis, weights[:, :, None], before they meet the vectors.",
+)
+class PoolTimesVectors(_Pool):
+    def forward(self, h, mask):
+        weights = self.weigh(self.scores(h), mask)
+        return (weights * h).sum(dim=1), weights
+
+
+@wrong(
+    "weights @ h",
+    "@ takes the weights for one matrix, and averages every row's vectors with every row's weights. Give them an axis: "
+    "weights[:, None] @ h, or a sum over weights[:, :, None] * h.",
+)
+class PoolMatrixProduct(_Pool):
+    def forward(self, h, mask):
+        weights = self.weigh(self.scores(h), mask)
+        return weights @ h, weights
+
+
 @wrong(
     "softmax over the rows rather than within each",
     "The weights of one row sum to 1: softmax runs over T, the last axis.",
@@ -692,6 +750,19 @@ def fit_last_loss(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, _right_batch, together=lambda found: found[-1])
 
 
+@wrong(
+    "a mean in which each batch counts as often as it has documents",
+    "A batch counts once, however many documents it has: the mean of the batches' losses, sum(found) / len(found).",
+)
+def fit_weighs_batches(model, ids, labels, epochs, rate):
+    sizes = [len(rows) for rows in _batches(len(ids), 0, ids.device)]
+
+    def together(found):
+        return sum(x * size for x, size in zip(found, sizes, strict=True)) / len(ids)
+
+    return _fit(model, ids, labels, epochs, rate, _right_batch, together=together)
+
+
 @wrong("the sum of the batches' losses", "Divide by the number of batches: it should be their mean.")
 def fit_sum_of_losses(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, _right_batch, together=sum)
@@ -726,7 +797,7 @@ def fit_one_batch(model, ids, labels, epochs, rate):
 
 @wrong(
     "climbing up rather than down",
-    "Something turned the sign of the loss around. Cross-entropy is what should become small.",
+    "Cross-entropy is what should become small: take it as cross_entropy returns it, without a minus.",
 )
 def fit_uphill(model, ids, labels, epochs, rate):
     def batch(model, optimiser, ids, labels, rows):
@@ -1074,6 +1145,27 @@ def repaired_wrong_axis(h, mask):
 @wrong("equal weights for all words", "Only the empty sentences were wrong. The attention over words stays.")
 def repaired_without_attention(h, mask):
     weights = mask / mask.sum(-1, keepdim=True).clamp(min=1)
+    return (weights[..., None] * h).sum(dim=2).sum(dim=1) / mask.any(dim=-1).sum(dim=1, keepdim=True)
+
+
+@wrong(
+    "filling padding with a number that is not low enough, such as -100 or -10,000,",
+    "A real score can lie below it, and then padding wins. torch.finfo(scores.dtype).min is the lowest there is.",
+)
+def repaired_fills_hundred(h, mask):
+    weights = torch.softmax(h.sum(-1).masked_fill(~mask, -100.0), dim=-1) * mask
+    return (weights[..., None] * h).sum(dim=2).sum(dim=1) / mask.any(dim=-1).sum(dim=1, keepdim=True)
+
+
+@wrong(
+    "one maximum for the whole tensor",
+    "A sentence whose scores lie far below those of another one then has nothing but zeros. torch.softmax takes a "
+    "maximum for each row.",
+)
+def repaired_one_maximum(h, mask):
+    scores = h.sum(-1).masked_fill(~mask, torch.finfo(h.dtype).min)
+    powers = torch.exp(scores - scores.max()) * mask
+    weights = powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-30)
     return (weights[..., None] * h).sum(dim=2).sum(dim=1) / mask.any(dim=-1).sum(dim=1, keepdim=True)
 
 

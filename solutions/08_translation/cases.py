@@ -187,10 +187,22 @@ EXERCISES = [
                 },
             ),
             Case(
-                "a score of -20,000 is a score: its word gets all the weight, however high the padding's score is",
+                "padding counts for nothing, however high its score is",
                 {
                     "states": torch.tensor([[[0.0]]]),
-                    "keys": torch.tensor([[[-40.0], [40.0]]]),
+                    "keys": torch.tensor([[[0.0], [40.0]]]),
+                    "values": torch.tensor([[[1.0], [100.0]]]),
+                    "mask": torch.tensor([[True, False]]),
+                    "W_q": torch.tensor([[1.0]]),
+                    "w": torch.tensor([20_000.0]),
+                },
+                differentiate=False,
+            ),
+            Case(
+                "a score of -20,000 is a score: its word gets all the weight",
+                {
+                    "states": torch.tensor([[[0.0]]]),
+                    "keys": torch.tensor([[[-40.0], [-40.0]]]),
                     "values": torch.tensor([[[1.0], [100.0]]]),
                     "mask": torch.tensor([[True, False]]),
                     "W_q": torch.tensor([[1.0]]),

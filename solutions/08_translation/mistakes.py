@@ -321,20 +321,18 @@ def attend_inverted_infinity(states, keys, values, mask, W_q, w):
     return weights @ values, weights
 
 
-@wrong(
-    "filling padding with -100",
-    "A real score can lie below -100, and then padding wins. The fill has to be the lowest number there is.",
-)
+_LOW = "filling padding with a number that is not low enough, such as -100 or -10,000,"
+_LOWER = "A real score can lie below it, and then padding wins. torch.finfo(scores.dtype).min is the lowest there is."
+
+
+@wrong(_LOW, _LOWER)
 def attend_fills_hundred(states, keys, values, mask, W_q, w):
     keep = mask[:, None]
     weights = torch.softmax(_scores(states, keys, W_q, w).masked_fill(~keep, -100.0), dim=-1) * keep
     return weights @ values, weights
 
 
-@wrong(
-    "filling padding with -10,000",
-    "A real score can lie below that, and then padding wins. The fill has to be the lowest number there is.",
-)
+@wrong(_LOW, _LOWER)
 def attend_fills_ten_thousand(states, keys, values, mask, W_q, w):
     keep = mask[:, None]
     weights = torch.softmax(_scores(states, keys, W_q, w).masked_fill(~keep, -1e4), dim=-1) * keep
