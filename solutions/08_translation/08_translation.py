@@ -21,16 +21,13 @@
 #
 # | | |
 # |---|---|
-# | time | 150 minutes in two sittings |
+# | time | 155 minutes in two sittings |
 # | difficulty | demanding: many small parts that have to fit |
 # | builds on | lesson 01: additive scores; lesson 02: $-\ln p$ of the right answer; lesson 05: masks; lesson 06: cross-attention; lesson 07: the GRU, a training loop, validation |
 # | you will write | 8 pieces of a translator, a test that finds other people's mistakes, a counterexample and a repair |
 #
 # **Its English is small.** All sentences, of training and test, come from word lists and one grammar, so that the right links are
 # known. The numbers below say much about the machine and nothing about translating a newspaper.
-#
-# Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution; it
-# tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
 
 # %% given="setup"
 import subprocess
@@ -68,8 +65,8 @@ check.start("08")
 # %% [markdown]
 # ## 1 · Sentences with known links
 #
-# You have the parts: scores, softmax, masks, attention from one sequence to another. Here they become a machine that does
-# something. It reads an English sentence and writes a French one, and nobody tells it which word belongs to which.
+# You have the parts: scores, softmax, masks, attention from one sequence to another. Here they become a machine that reads an English
+# sentence and writes a French one, and nobody tells it which word belongs to which.
 #
 # To find out whether it discovers that by itself, we need sentences for which the answer is known. The course's grammar knows both
 # languages: 20,000 pairs for training, others for testing, and for each pair the **gold links**, the words that translate each
@@ -118,9 +115,8 @@ print("target_out ", two.target_out.tolist())
 
 # %% [markdown]
 # The target comes twice. At each place the decoder reads `target_in` up to there and should say `target_out`: after `<bos>` the
-# first word, after the first word the second, after the last one `<eos>`. That is **teacher forcing**: in training, the decoder
-# always reads the *right* words so far, whatever it would have written itself. All places of a sentence can then be computed at
-# once. Later, when nobody knows the right words, it has to read its own.
+# first word, after the last one `<eos>`. That is **teacher forcing**: in training, the decoder always reads the *right* words so far,
+# whatever it would have written itself. All places of a sentence can then be computed at once.
 #
 # ## 2 · Reading in both directions
 #
@@ -142,8 +138,8 @@ print("target_out ", two.target_out.tolist())
 # | forward | reads the cat sleeps `<pad>` `<pad>` | its last state has read two words too many |
 # | backward | reads `<pad>` `<pad>` sleeps cat the | *all* its states have read them |
 #
-# The same sentence would get other vectors in other company. The remedy is a **packed sequence**: PyTorch packs the batch without
-# its padding, and the GRU runs over each sentence for exactly as many steps as it has words.
+# The remedy is a **packed sequence**: PyTorch packs the batch without its padding, and the GRU runs over each sentence for exactly as many
+# steps as it has words.
 #
 # | call | does |
 # |---|---|
@@ -257,8 +253,7 @@ assert set(check.parameters(_net)) == {"embed.weight"} | {f"rnn.{k}" for k, _ in
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# See what packing saves you from. Below, one sentence is read alone and in the company of a longer one, by your encoder and by the
-# same GRU without packing.
+# See what packing saves you from:
 
 # %%
 device.seed(1)
@@ -584,7 +579,7 @@ def build(name: str, d: int = 96) -> nn.Module:
 #
 # * Over the **four words**: $(0.1 + 0.5 + 0.9 + 2.5) / 4 = 1.0$. This is the one we want: each word that is to be learned counts the same.
 # * Over all six places: the model soon learns that `<pad>` follows `<pad>`, at a loss of 0, and the mean is $4.0 / 6 \approx 0.67$. It
-#   looks better than it is, it changes with the company that a sentence is in, and part of each update goes into learning `<pad>`.
+#   looks better than it is, and changes with the company that a sentence is in.
 # * The mean of the sentences' means: $(0.5 + 2.5) / 2 = 1.5$. A word in a short sentence then counts more than one in a long sentence.
 #
 # Often its exponential is reported, the **perplexity**: $e^{1.0} \approx 2.7$ says that the model is as unsure as if it had to guess among
@@ -684,8 +679,7 @@ print("the untrained model's loss is within 0.3 of a guess's:", abs(loss - guess
 #
 # ## 6 · Writing, greedily
 #
-# Reading French that somebody else wrote is training. To write, the decoder has to choose, word by word, and to live with its
-# choices. All it needs is one function:
+# To write, the decoder has to choose, word by word, and to live with its choices. All it needs is one function:
 
 
 # %% given="step"
@@ -849,8 +843,8 @@ assert check.unchanged(greedy_decode, _table, _starts, 5)
 #
 # Each **hypothesis** carries three things: the logarithm of its probability so far (products of small numbers run out of digits,
 # sums of logarithms do not), its words, and *its own* decoder state. A finished hypothesis keeps its total and is not extended
-# any more, but it stays in the beam. It takes one of the places, and can still be pushed out by better ones. (Other programs move
-# the finished ones to a list of their own. That is a different search, with other results.)
+# any more, but it stays in the beam: it takes one of the places, and can still be pushed out by better ones. (Other programs move
+# the finished ones to a list of their own, with other results.)
 #
 # At the end one has to choose. Every further word makes a sentence less probable, so the highest total favours short sentences. The
 # usual remedy is to compare the total **per word**: $\ln(0.36) / 3 \approx -0.34$ for "le chat `<eos>`", against
@@ -973,10 +967,9 @@ print("a beam of 2:", " ".join(toy_words[w] for w in wide), f"with a total of {s
 #
 # ## 8 · How good is a translation?
 #
-# There are many good translations of a sentence, and a machine that wants to compare two translators needs a number. The usual
-# one is **BLEU**: of all runs of 1, 2, 3 and 4 words that the translator wrote, which part stands in the reference as well? (A
-# run counts at most as often as it stands there: against the cat's sentence, "le le le le" has one word right, not four.) BLEU is
-# the geometric mean of the four parts, times a penalty if the whole is shorter than the reference, times 100.
+# There are many good translations of a sentence; to compare two translators one needs a number. The usual one is **BLEU**: of all runs of
+# 1, 2, 3 and 4 words that the translator wrote, which part stands in the reference as well? (A run counts at most as often as it stands
+# there.) BLEU is the geometric mean of the four parts, times a penalty if the whole is shorter than the reference, times 100.
 #
 # By hand: "Le chat est sur le tapis ." against "Le chat est assis sur le tapis ." All 7 words are in the reference, 5 of the 6
 # pairs, 3 of the 5 triples and 1 of the 4 runs of four. The geometric mean is
@@ -1038,8 +1031,7 @@ print(f"the reference itself: {bleu([list(the_cat.target)], [the_cat]):.1f}")
 # not reach 0 on a test set; section 10 draws how near it could come. By hand, for the cat: 8 gold links; a map whose article "le"
 # looks at "mat" finds 7 of them, among its own 8. $\mathrm{AER} = 1 - 14/16 = 0.125$.
 #
-# Over a test set the counts are added up *before* the division, so that each link counts the same. (Its inventors tell sure links
-# from merely possible ones. Here every gold link counts as sure, and then AER is 1 minus the F-score.)
+# Over a test set the counts are added up *before* the division, so that each link counts the same.
 #
 # ### Exercise 8.7: the alignment error rate
 
@@ -1368,10 +1360,10 @@ assert all(float((_learned[name] - _fresh[1][name]).abs().max()) > 1e-3 for name
 
 # %% [markdown]
 # Now the real thing: 1400 updates of 64 sentences each, four and a half times through the training pairs, for both models. It
-# takes one to two minutes on an idle laptop's CPU. (How often is enough? That was tried on `translation.load("validation")`, 1,000 pairs
-# of their own, not on the test: lesson 07 says why.) Every now and then the model is photographed: its map of "The cat sat on the mat"
-# is kept, as it is at that moment. (A photograph is taken when the next batch is asked for, so your loop has to ask for one batch at a
-# time; `list(batches)` is stopped with a message.)
+# takes one to two minutes on an idle laptop's CPU. (Does it overfit, as in lesson 07? Its loss on the 1000 pairs of
+# `translation.load("validation")` was 0.016 when this was written, against 0.009 at the end of the training: hardly.) Every now and then
+# the model is photographed: its map of "The cat sat on the mat" is kept. (That happens when the next batch is asked for, so your loop has
+# to ask for one batch at a time; `list(batches)` is stopped with a message.)
 
 
 # %% given="training_plan"
@@ -1652,19 +1644,20 @@ show_maps(
 # nothing: "est assis" looks twice at "sat", and "au" stands for "to the".) Nothing in this model keeps count of what has been
 # translated already. Lesson 10 adds that.
 #
-# Does a beam help? Not on the test, where the model is nearly certain of every word. It might on long sentences, where it is not:
-# here, 60 of each length, greedily and with a beam of 4.
+# Does a beam help? Not on the test, where the model is nearly certain of every word. On long sentences it is not: here are 60 of each
+# length, greedily and with a beam of 4.
 
 # %%
-beams = (1, 4)
 by_beam: dict[str, list[float]] = {"greedy": [], "a beam of 4": []}
 for low, high in groups[4:]:
     some = [pair for pair in long if low <= len(pair.source) <= high][:60]
-    for name, beam in zip(by_beam, beams, strict=True):
+    for name, beam in (("greedy", 1), ("a beam of 4", 4)):
         lines = translate(attending, some, beam=beam)
         by_beam[name].append(bleu(lines, some) if some else 0)
 changes = [wide - narrow for narrow, wide in zip(*by_beam.values(), strict=True)]
-print("somewhere the beam gains more than 1 BLEU:", graded or max(changes) > 1)
+shorter = sum(map(len, lines)) < sum(len(pair.target) for pair in some)
+print("somewhere the beam gains more than 2 BLEU:", graded or max(changes) > 2)
+print("on the longest, what it writes is shorter than the references:", graded or shorter)
 
 # %%
 # @title Greedy and beam search on long sentences
@@ -1672,13 +1665,15 @@ plots.bars(
     by_beam,
     labels=[f"{low} to {high} tokens" for low, high in groups[4:]],
     ylabel="BLEU over 60 sentences",
-    title="On long sentences a beam of 4 gains a little",
-    alt="BLEU for sentences of 13 to 15, 16 to 18 and 19 to 24 tokens, greedily and with a beam of 4.",
+    title="Where a sentence is long, a beam can help much, little, or not at all",
+    alt="BLEU for English sentences of 13 to 15, 16 to 18 and 19 to 24 tokens, greedily and with a beam of 4. The beam gains "
+    "a little on the first, several points on the second, and nothing on the longest.",
     top=100,
 )
 
 # %% [markdown]
-# A beam helps where the model hesitates and the better beginning looks second best at first. It cannot mend what the model does not know.
+# A beam helps where the model hesitates and the better beginning looks second best at first. It cannot mend what the model does not
+# know: on the longest sentences it finds endings that come too early, which the model likes too well. (One model, 60 sentences each.)
 #
 # ## 11 · Write the test
 #
@@ -1996,8 +1991,8 @@ assert check.unchanged(repaired_summary, _states, _lengths)
 # %% [markdown]
 # ## 13 · Keep it, and talk to it
 #
-# What a model has learned are numbers, and a file holds them. The vocabularies belong to them: without them nobody knows what number
-# 17 stands for. On Colab, choose a folder that stays, or download the file.
+# What a model has learned are numbers, and a file holds them, together with the vocabularies: without these nobody knows what number 17
+# stands for. On Colab, choose a folder that stays, or download the file.
 
 # %%
 file = Path(tempfile.mkdtemp()) / "translator.pt"
@@ -2013,9 +2008,7 @@ print("the loaded model writes the same:", written_again == translate(attending,
 
 # %% [markdown]
 # Now a sentence of your own. Change `mine` and run the cell. Begin with a capital, write no comma, and end with `.`, `?` or `!`,
-# as every sentence in training did: without its mark the model does not know when to stop (try it). The words have to be among
-# those of the training; if one is not, a message names it, for a translator that silently skips a word is worse than one that
-# says no.
+# as every sentence in training did. A word that did not occur in training is named, not skipped.
 
 
 # %% given="own_sentence"
@@ -2082,7 +2075,6 @@ speak(again, "The zebra sat on the mat .")
 #
 # **Not necessarily.** The beam is a better search for what the *model* finds probable. Where the model is wrong about that, a
 # better search finds its errors: with very wide beams translations have been seen to get worse, often because they get too short.
-# (Dividing by the number of words, as you do, works against that.)
 #
 # * *Yes, as 100 is closer to trying everything:* it is, but what is being sought is the model's opinion, not the reader's.
 # * *No, since a wide beam gives up good beginnings:* it keeps more of them.
@@ -2094,8 +2086,7 @@ speak(again, "The zebra sat on the mat .")
 # neighbour knows the word as well. The second one translates as well; its map must not be read as an alignment, that is all.
 #
 # * *Yes, since it looks at the wrong words:* it looks at *states*, and each of them has read the whole sentence.
-# * *It cannot happen:* with an encoder that goes both ways it can, as each state has read the neighbours. That is why a map has to be
-#   measured before it is believed.
+# * *It cannot happen:* with an encoder that goes both ways it can. That is why a map has to be measured before it is believed.
 #
 # </details>
 #
@@ -2108,13 +2099,13 @@ speak(again, "The zebra sat on the mat .")
 check.progress()
 
 # %% [markdown]
-# You built an encoder that never reads padding, a bridge that keeps sentences apart, masked attention for one step or for all, a loss per
-# real word, two ways to write, an honest number for a map, and the loop that trained it all; then you broke other people's losses.
+# You built an encoder, a bridge, masked attention for one step or for all, a loss per real word, two ways to write, an honest number for a
+# map, and the loop that trained it all; then you broke other people's losses.
 #
-# **Where it lives in real models.** The first neural translators that rivalled the systems before them were built of these parts. Transformers keep
-# the plan (an encoder's memory, a decoder that attends to it, teacher forcing, a masked loss, beam search) and replace the
-# recurrent networks; every language model is trained with your loss and writes with your loop. One difference to note: Bahdanau's decoder
-# looks *before* each step and feeds what it saw into it; ours looks *after* it, as Luong's does, so that in training all steps run in one call.
+# **Where it lives in real models.** The first neural translators that rivalled the systems before them were built of these parts. Transformers
+# keep the plan (an encoder's memory, a decoder that attends to it, teacher forcing, a masked loss, beam search) and replace the
+# recurrent networks. Bahdanau's decoder looks *before* each step and feeds what it saw into it; ours looks *after* it, as Luong's does,
+# so that in training all steps run in one call. Early stopping and dropout (lesson 07) belong into every training on real text.
 #
 # **Next.** Lesson 09 builds the block that took the place of the GRU. Lesson 10 teaches attention to keep count of what it has translated.
 #
