@@ -327,7 +327,7 @@ EXERCISES = [
         double=False,
         cases=[
             Case(
-                "one word of one document",
+                "one word of one document: before minus after, for the class predicted before",
                 {"model": "example", "ids": torch.tensor([[[12, 15], [21, 0]]]), "places": torch.tensor([[[1, 0]]])},
                 differentiate=False,
             ),
@@ -376,11 +376,11 @@ EXERCISES = [
         inputs={"h": "B S W d", "mask": "B S W"},
         outputs={"documents": "B d"},
         cases=[
-            Case("padded words still count for nothing", _pair),
             Case(
                 "the words of a sentence share the weight by their scores",
                 {"h": numbers(32, 1, 2, 3, 2), "mask": torch.ones(1, 2, 3, dtype=torch.bool)},
             ),
+            Case("padded words still count for nothing", _pair),
             Case(
                 "an empty sentence makes no NaN",
                 {

@@ -107,8 +107,8 @@ wrong = mistakes_of("AttentionPool")
 
 @wrong(
     "softmax over -inf in a row that is all padding",
-    "Such a row is 0/0, NaN. Fill with torch.finfo(scores.dtype).min, a finite number, and multiply the weights by the "
-    "mask.",
+    "Such a row is 0/0, NaN. masked_softmax keeps it from arising: it fills with a finite number, and sets the weights "
+    "of padding to 0.",
 )
 class PoolInfinity(_Pool):
     def weigh(self, scores, mask):
@@ -326,8 +326,8 @@ def flatten_but_the_last(x):
     "Every document must keep its S rows, or nobody finds the way back. The mask takes care of the empty ones.",
 )
 def flatten_drops_padding(x):
-    rows = x.reshape(-1, *x.shape[2:])
-    return rows[(rows != 0).flatten(1).any(dim=1) & (torch.arange(len(rows), device=x.device) < len(rows) - 1)]
+    rows = x.flatten(0, 1)
+    return rows[(rows != 0).flatten(1).any(dim=1)]
 
 
 @wrong("only the first sentence of each document", "All S sentences become rows: B·S of them.")
@@ -1087,7 +1087,8 @@ wrong = mistakes_of("repaired_documents")
 
 @wrong(
     "the function as it was published",
-    "A row of nothing but -inf is NaN after the softmax, and 0 times NaN is NaN. Fill with a finite number.",
+    "A row of nothing but -inf is NaN after the softmax, and 0 times NaN is NaN. Fill with a finite number, or use "
+    "masked_softmax.",
 )
 def repaired_not_at_all(h, mask):
     return _published(h, mask)

@@ -305,7 +305,7 @@ EXERCISES = [
         double=False,
         cases=[
             Case(
-                "of two roads it takes the one that begins better",
+                "the example of the table comes out: the road that begins better, up to its end",
                 {"memory": _two_roads, "state": _nothing, "limit": 5},
                 differentiate=False,
             ),
@@ -334,7 +334,7 @@ EXERCISES = [
         double=False,
         cases=[
             Case(
-                "a beam of 2 finds the road that ends better",
+                "the example of the table comes out: the road that ends better",
                 {"memory": _two_roads, "state": _nothing, "beam": 2, "limit": 5},
                 differentiate=False,
             ),
