@@ -18,13 +18,10 @@
 #
 # | | |
 # |---|---|
-# | time | 90 minutes |
+# | time | 130 minutes, with a place to stop after section 5 |
 # | difficulty | medium; the parts are short, but there are two of everything |
-# | builds on | lesson 01 (additive scores), lesson 02 (softmax), lesson 05 (masks); some acquaintance with recurrent networks |
-# | you will write | 8 small pieces of code, a counterexample and a repair |
-#
-# Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution; it
-# tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
+# | builds on | lesson 01 (additive scores), lesson 02 (softmax), lesson 05 (masks) |
+# | you will write | 7 small pieces of code, a prediction, a counterexample and a repair |
 
 # %% given="setup"
 import subprocess
@@ -41,14 +38,15 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import nn
-from tqdm.auto import tqdm
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attention_course import check, device, plots
+from attention_course.bar import bar
 from attention_course.data import documents
 
 device.seed(7)
 where = device.pick()
-grading = bool(os.environ.get("ATTENTION_GRADING"))  # while it is graded, a notebook does not train its models in full
+grading = bool(os.environ.get("ATTENTION_GRADING"))  # then nothing is trained in full
 check.start("07")
 
 # %% [markdown]
@@ -64,20 +62,20 @@ check.start("07")
 # that sees only the counts, a **bag of words**, must give both the same rating. What tells them apart is which words stand
 # *together in one sentence*, and whose opinion that sentence states.
 #
-# So the words have to be read in order. One could read a document as one long row of words. It pays to read it as it is built,
-# **words make sentences, and sentences make documents**: sentences are short, all of them can be read at once, and each gets a
-# weight of its own to look at. In this lesson you build a model with those two levels, and on each level it decides by attention
-# what counts.
+# So the words have to be read in order, and it pays to read a document as it is built: **words make sentences, and sentences make
+# documents**. In this lesson you build a model with those two levels, and on each level it decides by attention what counts.
 #
-# The course brings 2000 reviews to train on and 400 to test on. They were put together from word lists, so that it is known what
-# counts. Each has one of five ratings: terrible, poor, mixed, good or excellent. What decides it is what the *writer* says of
-# *this* visit, once or twice, in a strong word ("awful": terrible) or a weak one ("weak": poor). A negated word is always a weak
-# opinion of the other kind: "hardly good" is poor, and "not wonderful" too. If the writer praises one thing and blames another, the
-# review is mixed. Everything else is there to mislead: what others thought, how it was elsewhere, what had been feared.
+# The course brings 2000 reviews to train on, 400 to decide by while training (*validation*) and 400 to judge by at the end
+# (*test*). They were put together from word lists, so that it is known what counts. Each has one of five ratings: terrible, poor,
+# mixed, good or excellent. What decides it is what the *writer* says of *this* visit, once or twice, in a strong word ("awful":
+# terrible) or a weak one ("weak": poor). A negated word is always a weak opinion of the other kind: "hardly good" is poor, and
+# "not wonderful" too. If the writer praises one thing and blames another, the review is mixed. Everything else is there to
+# mislead: what others thought, how it was elsewhere, what had been feared.
 
 # %% given="corpus"
-train, test = (documents.reviews(split, 100 if grading else None) for split in ("train", "test"))
-words = documents.vocabulary(train)  # from the training reviews alone; number 0 is <pad>, number 1 is <unk>
+size = 100 if grading else None
+train, validation, test = (documents.reviews(s, size) for s in ("train", "validation", "test"))
+words = documents.vocabulary(train)  # of the training reviews alone; 0 is <pad>, 1 is <unk>
 UNKNOWN = words.index("<unk>")
 
 
@@ -89,11 +87,12 @@ def numbered(reviews: list, words: list) -> tuple[torch.Tensor, torch.Tensor]:
     ids = torch.zeros(len(reviews), S, W, dtype=torch.long)
     for b, review in enumerate(reviews):
         for s, sentence in enumerate(review.sentences):
-            ids[b, s, : len(sentence)] = torch.tensor([index.get(word, UNKNOWN) for word in sentence])
+            ids[b, s, : len(sentence)] = torch.tensor([index.get(w, UNKNOWN) for w in sentence])
     return ids.to(where), torch.tensor([review.label for review in reviews], device=where)
 
 
 ids, labels = numbered(train, words)
+validation_ids, validation_labels = numbered(validation, words)
 test_ids, test_labels = numbered(test, words)
 
 # %%
@@ -115,10 +114,8 @@ for review in train[:2]:
 # has two documents: "The cat sat on the mat. It was wonderful." and "Hardly good."
 
 # %% given="small"
-small = [
-    documents.Document((("The", "cat", "sat", "on", "the", "mat"), ("It", "was", "wonderful")), label=4),
-    documents.Document((("Hardly", "good"),), label=1),
-]
+cat = (("The", "cat", "sat", "on", "the", "mat"), ("It", "was", "wonderful"))
+small = [documents.Document(cat, label=4), documents.Document((("Hardly", "good"),), label=1)]
 small_words = documents.vocabulary(small)
 small_ids, _ = numbered(small, small_words)  # (2, 2, 6)
 
@@ -127,7 +124,7 @@ for b, document in enumerate(small_ids.tolist()):
     print(f"document {b}:", document)
 
 # %% [markdown]
-# The second document has one sentence. Its second row is all padding, and exists only because the first document is longer.
+# The second document's second row is all padding: it exists only because the first document is longer.
 #
 # Attention needs to know what is real, on both levels. As always in this course, a mask is boolean and **True means keep**:
 #
@@ -153,7 +150,7 @@ def masks(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     Example:
         ids [[[5, 3], [0, 0]]] give [[[True, True], [False, False]]] and [[True, False]].
     """
-    # TODO: compare with 0 for the words; a sentence is real if any of its words is
+    # TODO: the two masks
     ### BEGIN SOLUTION
     word_mask = ids != 0
     return word_mask, word_mask.any(dim=-1)
@@ -171,9 +168,9 @@ def masks(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 # The second mask asks a question along the last axis of the first: is any of these True? Tensors have a method of that name.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `word_mask = ids != ...`, then `return word_mask, word_mask.any(dim=...)`
+# One line for the word mask, from `ids`; one for the sentence mask, from the word mask; and a `return` with both.
 #
 # </details>
 
@@ -192,6 +189,10 @@ assert check.unchanged(masks, _ids)
 
 # %%
 word_mask, sentence_mask = masks(small_ids)
+print("sentences:", sentence_mask.tolist())
+
+# %%
+# @title The word masks of the two documents
 plots.small_multiples(
     list(word_mask.float()),
     titles=["document 0", "document 1"],
@@ -205,13 +206,12 @@ plots.small_multiples(
 )
 
 # %% [markdown]
-# The empty row on the right is a sentence that does not exist. It will go through everything you build, because it is part of the
-# tensor. Keep an eye on it.
+# The empty row on the right is a sentence that does not exist. It will go through everything you build. Keep an eye on it.
 #
 # ## 3 · From many vectors to one
 #
-# A sentence of $T$ words has become $T$ vectors $h_1, \dots, h_T$. The level above wants **one** vector for the sentence. The
-# mean would do, if all words counted alike. Here a word or two decide, so take a weighted average, as in lesson 01.
+# A sentence of $T$ words has become $T$ vectors $h_1, \dots, h_T$. The level above wants **one** vector for the sentence. Here a word or
+# two decide, so take a weighted average, as in lesson 01.
 #
 # But who asks? In lesson 01 each token asked with a query of its own. Here the question is the same for every sentence of every
 # document: *is there anything here that matters for the rating?* In the additive score of lesson 01,
@@ -231,11 +231,19 @@ plots.small_multiples(
 #
 # The pooled vector is $0.25 \cdot (4, 0) + 0.75 \cdot (0, 4) = (1, 3)$. The padding has weight 0, whatever stands there.
 #
-# **And if all is padding?** Softmax has to make its numbers sum to 1, and there is nothing to share the 1. Filled with
-# $-\infty$ everywhere, a row gives $0/0$, NaN. This course's rule: such a row gets weights 0 and the pooled vector 0. Two steps
-# do it: give padding the lowest *finite* score, `torch.finfo(scores.dtype).min`, then multiply the weights by the mask. In a
-# row with at least one word the second step changes nothing, since its padding has weight 0 already.
-#
+# **And if all is padding?** Then there is nothing to share the 1 that softmax hands out. This course's rule: such a row gets
+# weights 0, and the pooled vector is 0. You wrote a function that keeps it, `masked_softmax` in exercise 5.4; here it is again,
+# to be used.
+
+
+# %% given="masked_softmax"
+def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Softmax over the last axis, 0 at padding; a row without a real place is all 0."""
+    weights = torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1)
+    return weights.masked_fill(~mask, 0.0)
+
+
+# %% [markdown]
 # ### Exercise 7.2: attention pooling
 
 
@@ -246,8 +254,8 @@ class AttentionPool(nn.Module):
     Args:
         d: entries of each vector. d_attention: entries of the hidden layer and of the query.
 
-    Its parameters are ``projection``, an nn.Linear from d to d_attention with a bias, and ``query``, an nn.Parameter
-    of shape (d_attention,), for which random numbers are a good start.
+    Its parameters are ``projection``, an nn.Linear from d to d_attention with a bias, and
+    ``query``, an nn.Parameter of shape (d_attention,) that starts from random numbers.
     """
 
     def __init__(self, d: int, d_attention: int):
@@ -266,14 +274,14 @@ class AttentionPool(nn.Module):
             mask: (N, T), True where a vector is real. A row may have none.
 
         Returns:
-            pooled: (N, d), and weights: (N, T), which are 0 at padding and sum to 1 over the rest.
-            A row without any real vector has weights 0 and pooled 0.
+            pooled: (N, d), and weights: (N, T), which are 0 at padding and sum to 1 over the rest,
+            however large or small the scores are. A row without any real vector has weights 0
+            and pooled 0.
         """
-        # TODO: score, fill padding with the lowest finite number, softmax, times mask; return the average and the weights
+        # TODO: the weighted average of each row, and its weights
         ### BEGIN SOLUTION
         scores = torch.tanh(self.projection(h)) @ self.query  # (N, T)
-        lowest = torch.finfo(scores.dtype).min
-        weights = torch.softmax(scores.masked_fill(~mask, lowest), dim=-1) * mask
+        weights = masked_softmax(scores, mask)
         return (weights[:, :, None] * h).sum(dim=1), weights
         ### END SOLUTION
 
@@ -281,20 +289,19 @@ class AttentionPool(nn.Module):
 # %% [markdown]
 # <details><summary>Hint 1: a nudge</summary>
 #
-# In `__init__` two lines, in `forward` three or four. `nn.Parameter(tensor)` makes a tensor that is learned.
+# In `__init__` two lines, in `forward` three. `nn.Parameter(tensor)` makes a tensor that is learned.
 #
 # </details>
 # <details><summary>Hint 2: the idea</summary>
 #
-# `self.projection(h)` is `(N, T, d_attention)`; after `tanh`, a product with the query `(d_attention,)` leaves `(N, T)`.
-# `scores.masked_fill(~mask, number)` writes a number where the mask is False. For the average, give the weights a third axis,
-# so that they stretch over the `d` entries.
+# `self.projection(h)` is `(N, T, d_attention)`; after `tanh`, a product with the query `(d_attention,)` leaves `(N, T)`. For the
+# average, give the weights a third axis, so that they stretch over the `d` entries.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `weights = torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=...) * mask`, then `return (weights[:,
-# :, None] * h).sum(dim=...), weights`. The query can start as `torch.randn(d_attention) / math.sqrt(d_attention)`.
+# `scores = ...` by the formula, `weights = masked_softmax(...)`, then a sum over $T$ of weights times vectors. The query can start
+# from `torch.randn`, divided by the root of `d_attention` so that the scores are not large at first.
 #
 # </details>
 
@@ -318,9 +325,6 @@ _noise = torch.where(_mask[..., None], _h, 1e6 * torch.randn(4, 5, 3))  # paddin
 torch.testing.assert_close(_pool(_noise, _mask)[0], _pooled, rtol=1e-4, atol=1e-4)
 _shuffle = torch.randperm(5)  # the order of the vectors does not matter
 torch.testing.assert_close(_pool(_h[:, _shuffle], _mask[:, _shuffle])[0], _pooled, rtol=1e-4, atol=1e-5)
-_sharp = AttentionPool(3, 6)  # large scores do not overflow
-_sharp.load_state_dict(_state | {"query": 1e4 * _state["query"]})
-assert torch.isfinite(_sharp(_h, _mask)[0]).all()
 _no_rows = torch.zeros(4, 5, dtype=torch.bool)
 assert (_pool(_h, _no_rows)[0] == 0).all()
 assert all(g is not None and torch.isfinite(g).all() for g in check.gradients(_pool, _h, _mask))
@@ -331,15 +335,18 @@ assert check.parameters(_pool) == {"query": (6,), "projection.weight": (6, 3), "
 # %% [markdown]
 # ## 4 · All sentences at once
 #
-# Before words can be pooled, each should know its neighbours: in "hardly good", the word "good" means something else. A **GRU**
-# is a recurrent network: it reads a row from left to right and gives each word a vector that depends on it and on all words before it. A
-# *bidirectional* one reads from the right as well, and puts both vectors side by side. PyTorch has it; it takes `(N, T, d)`,
-# that is, $N$ rows of $T$ vectors.
+# Before words can be pooled, each should know its neighbours: in "hardly good", the word "good" means something else. A **GRU** (gated
+# recurrent unit) reads a row $x_1, \dots, x_T$ from left to right and carries a state $h$ along. At each word it makes a proposal $n_t$ from
+# the word and the old state, and a gate $z_t$, numbers between 0 and 1, decides entry by entry how much of the old state stays:
 #
-# Our words come as `(B, S, W)`, $B$ documents with $S$ sentences each. It is tempting to write a loop over the sentences. But a
-# sentence is encoded without looking at any other sentence, and it does not matter which document it belongs to. So all
-# $B \cdot S$ sentences can be **rows of one batch**: one call in place of $B \cdot S$. That takes a reshape on the way in, and
-# one on the way out.
+# $$h_t = z_t \odot h_{t-1} + (1 - z_t) \odot n_t .$$
+#
+# So $h_t$ depends on word $t$ and on all words before it. A *bidirectional* GRU has a second reader that comes from the right, and puts both
+# states side by side: now each vector depends on the whole row. PyTorch's `nn.GRU` takes `(N, T, d)`, that is, $N$ rows of $T$ vectors.
+#
+# Our words come as `(B, S, W)`, $B$ documents with $S$ sentences each. A sentence is encoded without a look at any other, so all
+# $B \cdot S$ sentences can be **rows of one batch**: one call in place of a loop. That takes a reshape on the way in, and one on the
+# way out.
 #
 # By hand, for $B = 2$ documents of $S = 3$ sentences, the rows come in this order:
 #
@@ -358,15 +365,17 @@ def flatten_documents(x: torch.Tensor) -> torch.Tensor:
     """Lay the sentences of all documents below each other, one row each.
 
     Args:
-        x: (B, S, ...), something for each sentence of each document: (B, S, W) words, (B, S, W, d) vectors.
+        x: (B, S, ...), something for each sentence of each document: words (B, S, W), say, or
+            vectors (B, S, W, d).
 
     Returns:
         (B·S, ...), where sentence s of document b is row b·S + s. No row is left out.
 
     Example:
-        [[[1, 2], [3, 0]], [[4, 5], [0, 0]]] of shape (2, 2, 2) gives [[1, 2], [3, 0], [4, 5], [0, 0]] of shape (4, 2).
+        [[[1, 2], [3, 0]], [[4, 5], [0, 0]]], of shape (2, 2, 2), gives
+        [[1, 2], [3, 0], [4, 5], [0, 0]], of shape (4, 2).
     """
-    # TODO: make one axis of the first two; leave the others as they are
+    # TODO: the rows, for any number of further axes
     ### BEGIN SOLUTION
     return x.flatten(0, 1)
     ### END SOLUTION
@@ -384,9 +393,9 @@ def flatten_documents(x: torch.Tensor) -> torch.Tensor:
 # shape, `flatten(first, last)` the two ends of the axes that become one.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `return x.flatten(..., ...)`, or `x.reshape(-1, *x.shape[...:])`.
+# One `return` with one call: which axis is the first that is joined, and which the last?
 #
 # </details>
 
@@ -401,87 +410,35 @@ for _shape in ((2, 3, 4), (3, 2, 5, 6), (1, 4, 2), (4, 1, 3)):
         for _s in range(_shape[1]):
             assert torch.equal(_rows[_b * _shape[1] + _s], _x[_b, _s])
 assert torch.equal(flatten_documents(torch.arange(24).reshape(2, 3, 4)), torch.arange(24).reshape(6, 4))
-_turned = torch.randn(3, 2, 4).transpose(0, 1)  # also where the numbers do not stand in order
-assert torch.equal(flatten_documents(_turned), torch.cat(list(_turned)))
 assert all(g is not None for g in check.gradients(flatten_documents, torch.randn(2, 3, 4)))
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# And back again. From `(B·S, ...)` alone nobody can tell how many documents there were, so that number is passed along.
-#
-# ### Exercise 7.4: rows to documents
-
-
-# %% exercise="unflatten"
-def unflatten(rows: torch.Tensor, B: int) -> torch.Tensor:
-    """Put rows that flatten_documents made back into their documents.
-
-    Args:
-        rows: (B·S, ...), one row for each sentence.
-        B: how many documents there are.
-
-    Returns:
-        (B, S, ...), where [b, s] is row b·S + s.
-
-    Example:
-        rows [[1], [2], [3], [4], [5], [6]] and B = 2 give [[[1], [2], [3]], [[4], [5], [6]]].
-    """
-    # TODO: split the first axis into B and S; leave the others as they are
-    ### BEGIN SOLUTION
-    return rows.unflatten(0, (B, -1))
-    ### END SOLUTION
-
-
-# %% [markdown]
-# <details><summary>Hint 1: a nudge</summary>
-#
-# It is one line again, and again no number moves.
-#
-# </details>
-# <details><summary>Hint 2: the idea</summary>
-#
-# In a shape, `-1` stands for "whatever is left". Which of the two lengths do you know?
-#
-# </details>
-# <details><summary>Hint 3: almost the line</summary>
-#
-# `return rows.reshape(..., -1, *rows.shape[...:])`
-#
-# </details>
-
-# %% test="unflatten" points=1
-check.exercise("unflatten", unflatten)
-### BEGIN HIDDEN TESTS
-for _shape in ((2, 3, 4), (3, 2, 5, 6), (1, 4, 2), (4, 1, 3), (5, 2)):
-    _x = torch.randn(_shape)
-    _rows = torch.cat(list(_x))
-    assert torch.equal(unflatten(_rows, _shape[0]), _x)
-_turned = torch.randn(4, 6).T  # also where the numbers do not stand in order
-assert torch.equal(unflatten(_turned, 3), torch.stack([_turned[0:2], _turned[2:4], _turned[4:6]]))
-assert all(g is not None for g in check.gradients(unflatten, torch.randn(6, 4), 2))
-### END HIDDEN TESTS
-
-# %% [markdown]
-# The encoder itself is given. It must not read padding: a GRU that comes from the right would meet the padding *first*, and carry
-# whatever it made of it into the real words. PyTorch's `pack_padded_sequence` takes a length for each row and reads no further.
-# It refuses rows of length 0, so an empty sentence is read as if it had one word. That does no harm: your pooling gives
+# And back again: from `(B·S, ...)` alone nobody can tell how many documents there were, so that number is passed along. This
+# half is given, and so is the encoder. It must not read padding: a GRU that comes from the right would meet the padding *first*,
+# and carry whatever it made of it into the real words. PyTorch's `pack_padded_sequence` takes a length for each row and reads no
+# further. It refuses rows of length 0, so an empty sentence is read as if it had one word. That does no harm: your pooling gives
 # it weight 0.
 
 
 # %% given="encode"
+def unflatten(rows: torch.Tensor, B: int) -> torch.Tensor:
+    """Put rows back into their B documents: (B·S, ...) to (B, S, ...)."""
+    return rows.unflatten(0, (B, -1))
+
+
 def encode(gru: nn.GRU, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Run a GRU over each row of x: (N, T, d), not over its padding; returns (N, T, 2·d_hidden), finite everywhere."""
-    lengths = mask.sum(dim=-1).clamp(min=1).cpu()  # the real places of a row come first; packing wants at least one
-    packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-    states, _ = nn.utils.rnn.pad_packed_sequence(gru(packed)[0], batch_first=True, total_length=x.shape[1])
+    """Run a GRU over each row of x: (N, T, d), not over its padding; returns (N, T, 2·d_hidden)."""
+    lengths = mask.sum(dim=-1).clamp(min=1).cpu()  # packing wants at least one
+    packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    states, _ = pad_packed_sequence(gru(packed)[0], batch_first=True, total_length=x.shape[1])
     return states
 
 
 # %% [markdown]
 # ## 5 · Two levels
 #
-# Now the whole model. On each level the same two steps: a GRU lets the parts know their neighbours, attention pooling makes one
-# vector of them.
+# On each level the same two steps: a GRU lets the parts know their neighbours, attention pooling makes one vector of them.
 #
 # | step | level | from | to |
 # |---|---|---|---|
@@ -493,10 +450,9 @@ def encode(gru: nn.GRU, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 # | `classifier` | document | `(B, 2·d_hidden)` | `(B, classes)` scores for the ratings |
 #
 # Before the first line documents become rows, and so does the word mask; between the third and the fourth, rows become documents
-# again. Each GRU and each pool gets the mask of its own level, and the GRUs are run by `encode`. The parts are made for you; you
-# connect them.
+# again. Each GRU and each pool gets the mask of its own level. The parts are made for you; you connect them.
 #
-# ### Exercise 7.5: the model
+# ### Exercise 7.4: the model
 
 
 # %% exercise="HierarchicalAttention"
@@ -504,11 +460,20 @@ class HierarchicalAttention(nn.Module):
     """Classify documents by attention over words, then over sentences (Yang et al., 2016).
 
     Args:
-        vocabulary: how many words there are, padding and unknown included. classes: how many labels.
-        d_word: entries of a word's vector. d_hidden: of a GRU's state in one direction. d_attention: of the queries.
+        vocabulary: how many words there are, padding and unknown included.
+        classes: how many labels.
+        d_word: entries of a word's vector. d_hidden: entries of a GRU's state in one direction.
+        d_attention: entries of the queries.
     """
 
-    def __init__(self, vocabulary: int, classes: int, d_word: int = 24, d_hidden: int = 16, d_attention: int = 24):
+    def __init__(
+        self,
+        vocabulary: int,
+        classes: int,
+        d_word: int = 24,
+        d_hidden: int = 16,
+        d_attention: int = 24,
+    ):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, d_word, padding_idx=0)
         self.word_gru = nn.GRU(d_word, d_hidden, batch_first=True, bidirectional=True)
@@ -521,14 +486,15 @@ class HierarchicalAttention(nn.Module):
         """Read documents.
 
         Args:
-            ids: (B, S, W), the number of each word, 0 for padding.
+            ids: (B, S, W), the number of each word, 0 for padding. Padding stands behind the words
+                and behind the sentences. A document has at least one word.
 
         Returns:
             logits: (B, classes), a score for each label,
             word_weights: (B, S, W), which sum to 1 in each real sentence,
             sentence_weights: (B, S), which sum to 1 in each document.
         """
-        # TODO: masks; flatten; encode and pool the words; unflatten; encode and pool the sentences; classify
+        # TODO: both levels, and the classifier
         ### BEGIN SOLUTION
         word_mask, sentence_mask = masks(ids)
         row_mask = flatten_documents(word_mask)  # (B·S, W)
@@ -555,11 +521,10 @@ class HierarchicalAttention(nn.Module):
 # ...)` by now, which *are* rows, of sentences; no flattening any more, and the other mask.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `states = encode(self.word_gru, self.embedding(...), row_mask)`, then `self.word_pool(states, row_mask)`, which gives rows and
-# their weights, and later the same with `sentence_gru`, `sentence_pool` and `sentence_mask`. Return `self.classifier(...)`, the
-# word weights, the sentence weights.
+# Masks. Rows of `ids` and of the word mask. `states = encode(...)` and `rows, row_weights = self.word_pool(...)`. Two times
+# `unflatten`. The same pair of lines for sentences, without rows. `return` the three things.
 #
 # </details>
 
@@ -613,39 +578,150 @@ _alone = _model(_ids[1:2, :1, :2])[0]  # padding, and the other documents, chang
 torch.testing.assert_close(_alone, _logits[1:2], rtol=1e-3, atol=1e-4)
 _order = torch.tensor([2, 0, 1])
 torch.testing.assert_close(_model(_ids[_order])[0], _logits[_order], rtol=1e-3, atol=1e-4)
-assert torch.isfinite(_model(torch.zeros(2, 3, 4, dtype=torch.long))[0]).all()  # even a document without words
 ### END HIDDEN TESTS
+
+# %% [markdown]
+# What depends on what in this model? Attention makes that less obvious than it looks. So before you train anything, predict an
+# experiment: one word of a batch is replaced by another word. Which of the model's results can change at all, and which stay as they
+# are to the last digit?
+#
+# ### Exercise 7.5: a prediction
+
+
+# %% exercise="what_changes"
+def what_changes(
+    ids: torch.Tensor,
+    b: int,
+    s: int,
+    w: int,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Predict what changes when the word at ids[b, s, w] gives way to another word.
+
+    By reasoning alone: no model is built or run here. The one in question is a trained
+    HierarchicalAttention; the cell below the check measures what one really does.
+
+    Args:
+        ids: (B, S, W), as for the model. At (b, s, w) stands a word, and another word replaces it.
+
+    Returns:
+        Three boolean tensors, True where a number differs after the change:
+        documents: (B,), the logits of each document,
+        words: (B, S, W), the word weights,
+        sentences: (B, S), the sentence weights.
+    """
+    # TODO: how far does one word reach?
+    ### BEGIN SOLUTION
+    word_mask, sentence_mask = masks(ids)
+    documents = torch.arange(len(ids), device=ids.device) == b
+    sentences = documents[:, None] & sentence_mask
+    words = torch.zeros_like(word_mask)
+    words[b, s] = word_mask[b, s] & (word_mask[b, s].sum() > 1)  # a weight without company stays 1
+    return documents, words, sentences & (sentences.sum(dim=-1, keepdim=True) > 1)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Follow the word upward, step by step, in the table of this section. In which rows is it read? Whose weights are computed from that?
+#
+# </details>
+# <details><summary>Hint 2: the idea</summary>
+#
+# The word GRU carries the change to the other words of its sentence, in both directions, and no further. The sentence's vector changes;
+# from there the sentence GRU carries it to the other sentences of the document. Weights at padding are 0, before and after. And a
+# softmax over a single place is 1, whatever the score.
+#
+# </details>
+# <details><summary>Hint 3: the skeleton</summary>
+#
+# Start from `masks(ids)`. One comparison with `b` gives the documents; sentences are those of document `b` that exist; words
+# are those of the one sentence. Where only one place is left in a row of weights, set it back to `False`.
+#
+# </details>
+
+# %% test="what_changes" points=2
+if check.source_uses(what_changes, {"HierarchicalAttention", "changed", "encode"}):
+    raise check.CheckFailed(
+        "what_changes (exercise 7.5)",
+        "it runs a model, and should predict.",
+        cause="Think it through from `ids` alone; the cell below runs the model for you.",
+    )
+check.exercise("what_changes", what_changes)
+### BEGIN HIDDEN TESTS
+for _ in range(6):
+    _lengths = torch.randint(0, 5, (3, 4)).sort(dim=1, descending=True).values
+    _lengths[:, 0] = _lengths[:, 0].clamp(min=1)
+    _ids = torch.randint(1, 9, (3, 4, 5)) * (torch.arange(5) < _lengths[..., None])
+    for _b, _s, _w in _ids.nonzero().tolist():
+        _documents, _words, _sentences = what_changes(_ids, _b, _s, _w)
+        assert _documents.tolist() == [i == _b for i in range(3)]
+        _real = [n > 0 for n in _lengths[_b].tolist()]
+        assert _sentences.tolist() == [[i == _b and r and sum(_real) > 1 for r in _real] for i in range(3)]
+        _n = int(_lengths[_b, _s])
+        assert _words[_b, _s].tolist() == [_n > 1 and i < _n for i in range(5)]
+        assert int(_words.sum()) == (_n if _n > 1 else 0)
+assert check.unchanged(what_changes, _ids, _b, _s, _w)
+### END HIDDEN TESTS
+
+
+# %%
+def changed(model: nn.Module, ids: torch.Tensor, b: int, s: int, w: int) -> list[torch.Tensor]:
+    """Measure it: True where the model's results differ after word (b, s, w) was replaced."""
+    other = ids.clone()
+    other[b, s, w] = UNKNOWN
+    with torch.no_grad():
+        both = zip(model(ids), model(other), strict=True)
+    logits, words, sentences = ((x - y).abs() > 1e-6 for x, y in both)
+    return [logits.any(dim=-1), words, sentences]
+
+
+device.seed(5)
+untrained = HierarchicalAttention(len(words), len(documents.RATINGS)).to(where)
+tried = [(0, 0, 0), (1, 1, 2), (2, 2, 1)]  # documents, sentences and words
+predicted = [what_changes(ids[:3], *place) for place in tried]
+measured = [changed(untrained, ids[:3], *place) for place in tried]
+pairs = [pair for both in zip(predicted, measured, strict=True) for pair in zip(*both, strict=True)]
+same = [torch.equal(*pair) for pair in pairs]
+print(f"your predictions that came true: {sum(same)} of {len(same)}")
+
+# %% [markdown]
+# One word reaches all sentence weights of its document, but not one word weight outside its own sentence. Keep that in mind when a map is
+# read: *a weight belongs to a vector that has read its neighbours*, not to a word.
+#
+# **A good place to stop.** You have the masks, the pool, the rows and the whole model, and you know what depends on what in it. What follows
+# is training (section 6), looking (7) and doubting (8). To come back, run everything above this cell: Run, Run All Above Selected Cell
+# (in Colab: Runtime, Run before).
 
 # %% [markdown]
 # ## 6 · Training, and a rival
 #
 # A model deserves an honest rival. Ours is the **bag of words**: logistic regression on the counts. Each word has one number
-# for each rating, and a document's score is the sum over its words. To have both models wear the same clothes, the rival
-# reports weights too: equal ones for the sentences of a document, and equal ones for the words of a sentence.
-#
-# Given as well: batches in a fixed random order for each epoch, a progress bar, and `prepared`. The last one is for the checks,
-# which send a name ("example") in place of a model; you need not read it.
+# for each rating, and a document's score is the sum over its words. So that it can be compared, the rival reports weights too:
+# equal ones, for the sentences of a document and for the words of a sentence.
 
 
-# %% given="training"
+# %% given="rival"
 class BagOfWords(nn.Module):
-    """Logistic regression on the counts of words. It returns what HierarchicalAttention returns."""
+    """Logistic regression on the counts of words. Returns what HierarchicalAttention returns."""
 
     def __init__(self, vocabulary: int, classes: int):
         super().__init__()
-        self.scores = nn.Embedding(vocabulary, classes, padding_idx=0)  # what each word adds to the score of each class
+        self.scores = nn.Embedding(vocabulary, classes, padding_idx=0)  # what each word adds
         self.bias = nn.Parameter(torch.zeros(classes))
         nn.init.zeros_(self.scores.weight)
 
     def forward(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        words, sentences = (ids > 0).float(), (ids > 0).any(dim=-1).float()
+        words, sentences = (x.float() for x in masks(ids))
         logits = self.scores(ids).sum(dim=(1, 2)) + self.bias
         word_weights = words / words.sum(dim=-1, keepdim=True).clamp(min=1)
-        return logits, word_weights, sentences / sentences.sum(dim=-1, keepdim=True).clamp(min=1)
+        return logits, word_weights, sentences / sentences.sum(dim=-1, keepdim=True)
 
 
+# %% given="training"
+# @title Batches, a bar, and a small model for the checks
 def prepared(model: nn.Module | str) -> nn.Module:
-    """A module as it is; for the name "example", a fresh bag of 40 words with fixed numbers."""
+    """A module as it is. A check cannot send one: it sends "example", for a fresh bag of 40 words with fixed numbers."""
     if isinstance(model, nn.Module):
         return model
     example = BagOfWords(40, 5)
@@ -660,14 +736,12 @@ def batches(number: int, epoch: int, size: int = 32) -> list[torch.Tensor]:
     return list(order.to(where).split(size))
 
 
-def progress(epochs: int) -> tqdm:
-    """The numbers 0 to epochs − 1, with a bar that fills up while you wait."""
-    not_watched = bool(os.environ.get(plots.STATIC)) or "ipykernel" not in sys.modules
-    return tqdm(range(epochs), desc="epoch", leave=False, disable=not_watched)
+def rounds(epochs: int):
+    """The numbers 0 to epochs − 1, with a bar where it takes a while."""
+    return bar(range(epochs), "training") if epochs > 3 else range(epochs)
 
 
 _ = torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # the first optimiser of a session takes seconds to make
-
 
 # %% [markdown]
 # What happens to one batch? Its **loss** is the cross-entropy: $-\ln$ of the probability that the model gave to the right
@@ -675,28 +749,36 @@ _ = torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # the first optimise
 # (log-)softmax itself. A model that knows nothing gives each of five ratings $1/5$, so it starts near $\ln 5 \approx 1.61$.
 # Then four steps that never change: forget the old gradients, compute new ones, move, note the loss.
 #
-# The frame stands below. Write what happens in one epoch.
+# The frame stands below; write what happens in one epoch. `batches(len(ids), epoch)` is a list of tensors: each holds the numbers
+# of the documents that go together, 32 at most. (`prepared` puts a small model in where a check asks for one.)
 #
 # ### Exercise 7.6: train it
 
 
 # %% exercise="fit"
-def fit(model: nn.Module | str, ids: torch.Tensor, labels: torch.Tensor, epochs: int, rate: float) -> torch.Tensor:
+def fit(
+    model: nn.Module,
+    ids: torch.Tensor,
+    labels: torch.Tensor,
+    epochs: int,
+    rate: float,
+) -> torch.Tensor:
     """Train a model with Adam, in batches.
 
     Args:
-        model: called with ids it returns logits, word weights and sentence weights. It is changed by the training.
+        model: called with ids it returns logits, word weights and sentence weights. It is changed.
         ids: (N, S, W), the documents. labels: (N,), the right class of each.
         epochs: how often all documents are seen. rate: Adam's learning rate.
 
     Returns:
-        (epochs,), for each epoch the mean of the losses of its batches, each as it was before its step.
+        (epochs,), for each epoch the mean of the losses of its batches, each as it was before its
+        step. A batch counts once, however many documents it has.
     """
-    model = prepared(model)
+    model = prepared(model).train()
     optimiser = torch.optim.Adam(model.parameters(), lr=rate)
     losses = []
-    for epoch in progress(epochs):
-        # TODO: for the rows of each batch: loss, zero_grad, backward, step; then append the mean of the losses to losses
+    for epoch in rounds(epochs):
+        # TODO: one epoch; its mean loss, a number, goes into losses
         ### BEGIN SOLUTION
         found = []
         for rows in batches(len(ids), epoch):
@@ -724,48 +806,47 @@ def fit(model: nn.Module | str, ids: torch.Tensor, labels: torch.Tensor, epochs:
 # loss as a number, without its graph.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# Inside the inner loop: `logits, _, _ = model(...)`, `loss = nn.functional.cross_entropy(..., labels[rows])`, the three calls,
-# and the loss as a number goes into a list, say `found`. After the inner loop append `sum(found) / len(found)` to `losses`.
+# A list for the losses of this epoch; a loop over the batches, with the loss, the three calls, and the loss as a number into
+# the list; after the loop one line that appends the list's mean to `losses`.
 #
 # </details>
 
 # %% test="fit" points=2
 check.exercise("fit", fit)
 ### BEGIN HIDDEN TESTS
-_key = torch.randint(0, 5, (64,))  # the label is told by one word of six, at a place that varies
-_ids = torch.randint(10, 40, (64, 2, 3))
-_ids[torch.arange(64), torch.randint(0, 2, (64,)), torch.randint(0, 3, (64,))] = 2 + _key
-_losses = fit("example", _ids.to(where), _key.to(where), 6, 0.2).cpu()
-assert tuple(_losses.shape) == (6,)
-assert _losses[-1] < 0.6 * _losses[0]  # it learns
-assert not torch.allclose(_losses, fit("example", _ids.to(where), _key.roll(1).to(where), 6, 0.2).cpu())
+_key = torch.randint(0, 5, (72,))  # the label is told by one word of six, at a place that varies; 72 = 32 + 32 + 8
+_ids = torch.randint(10, 40, (72, 2, 3))
+_ids[torch.arange(72), torch.randint(0, 2, (72,)), torch.randint(0, 3, (72,))] = 2 + _key
+_losses = fit("example", _ids.to(where), _key.to(where), 3, 0.2).cpu()
 _model = prepared("example")
 _adam = torch.optim.Adam(_model.parameters(), lr=0.2)
 _right = []
-for _epoch in range(6):
+for _epoch in range(3):
     _sum = 0.0
-    for _rows in batches(64, _epoch):
+    for _rows in batches(72, _epoch):
         _loss = -torch.log_softmax(_model(_ids.to(where)[_rows])[0], -1).gather(1, _key.to(where)[_rows, None]).mean()
         _adam.zero_grad()
         _loss.backward()
         _adam.step()
         _sum += _loss.item()
-    _right.append(_sum / 2)
+    _right.append(_sum / 3)
 torch.testing.assert_close(_losses, torch.tensor(_right), rtol=5e-3, atol=1e-3)
 assert check.unchanged(fit, "example", _ids.to(where), _key.to(where), 1, 0.1)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Now train both. A few seconds go by; in a notebook that you run yourself, a bar shows how far it is.
+# Now train both, on all 2000 reviews.
 
 
 # %%
-def accuracy(model: nn.Module, ids: torch.Tensor, labels: torch.Tensor) -> float:
-    """The fraction of documents whose highest score is the right class."""
+def judged(model: nn.Module, ids: torch.Tensor, labels: torch.Tensor) -> tuple[float, float]:
+    """The fraction of documents that are rated right, and the mean loss."""
     with torch.no_grad():
-        return (model(ids)[0].argmax(dim=-1) == labels).float().mean().item()
+        logits = model.eval()(ids)[0]
+    right = (logits.argmax(dim=-1) == labels).float().mean()
+    return right.item(), nn.functional.cross_entropy(logits, labels).item()
 
 
 def new_model(seed: int) -> HierarchicalAttention:
@@ -777,40 +858,63 @@ def new_model(seed: int) -> HierarchicalAttention:
 epochs = 2 if grading else 5
 bag = BagOfWords(len(words), len(documents.RATINGS)).to(where)
 bag_losses = fit(bag, ids, labels, epochs, rate=0.02)
-model = new_model(seed=14)
+model = new_model(seed=1)
 losses = fit(model, ids, labels, epochs, rate=0.01)
+
+# %%
+# @title The loss of both models, epoch by epoch
 plots.lines(
     list(range(1, epochs + 1)),
     {"knowing nothing": [math.log(5)] * epochs, "bag of words": bag_losses, "hierarchical attention": losses},
     xlabel="epoch",
     ylabel="mean loss on training reviews",
     title="The bag of words stays far behind",
-    alt="Mean loss in each of five epochs. Knowing nothing stays at 1.61. The bag of words stays above 1. Hierarchical attention starts "
-    "near 1.5 and falls below 0.1.",
+    alt="Mean loss in each of five epochs. Knowing nothing stays at 1.61. The bag of words stays above 1. Hierarchical "
+    "attention starts near 1.5 and falls below 0.1.",
 )
 
 # %%
-ours, theirs = accuracy(model, test_ids, test_labels), accuracy(bag, test_ids, test_labels)
+ours, theirs = judged(model, test_ids, test_labels)[0], judged(bag, test_ids, test_labels)[0]
 print("hierarchical attention is right on at least 95 % of the test reviews:", ours >= 0.95)
 print("it is ahead of the bag of words by at least 15 points:", ours - theirs >= 0.15)
-fit(bag, ids, labels, 3 * epochs, rate=0.02)
-print(
-    "15 more epochs help the bag of words by less than 5 points:", accuracy(bag, test_ids, test_labels) - theirs < 0.05
-)
-plots.bars(
-    {"reviews that were not trained on": [0.2, theirs, ours]},
-    labels=["guessing", "bag of words", "hierarchical attention"],
-    ylabel="fraction rated right",
-    title="Read in order the reviews are easy; as a bag of words they are not",
-    alt="Fraction of test reviews rated right. Guessing: 0.2. Bag of words: below 0.6. Hierarchical attention: "
-    "above 0.95.",
-    top=1,
+
+# %% [markdown]
+# The rival is better than guessing (one in five), since the writer's words are among those it counts. But it counts each opinion
+# whoever holds it, and in every review the opinions that do not matter outnumber the writer's own or equal them.
+#
+# **When to stop.** A model can learn its training reviews by heart, which helps nobody: **overfitting**. The training loss does not
+# show it; reviews that are not trained on do. That is what the validation reviews are for, so that the test stays unseen until
+# the end. To see it happen, here is the same model on 500 reviews only, for longer:
+
+# %%
+few_ids, few_labels = ids[:500], labels[:500]
+learner = new_model(seed=1)
+curves: dict[str, list[float]] = {"500 training reviews": [], "400 validation reviews": []}
+for _ in bar(range(2 if grading else 17), "training on 500 reviews"):
+    curves["500 training reviews"].append(judged(learner, few_ids, few_labels)[1])
+    curves["400 validation reviews"].append(judged(learner, validation_ids, validation_labels)[1])
+    fit(learner, few_ids, few_labels, epochs=1, rate=0.01)
+unseen = curves["400 validation reviews"]
+print("the validation loss ends at least 0.1 above its lowest:", unseen[-1] - min(unseen) > 0.1)
+with_all = judged(model, validation_ids, validation_labels)[1]
+print("trained on all 2000 reviews, it is below 0.2:", with_all < 0.2)
+
+# %%
+# @title The loss on 500 training reviews, and on unseen ones
+plots.lines(
+    list(range(len(unseen))),
+    curves,
+    xlabel="epochs of training",
+    ylabel="mean loss",
+    title="On the training reviews the loss falls; on unseen ones it turns and rises",
+    alt="Mean loss over 16 epochs of training on 500 reviews. On these it falls to near 0.1. On 400 validation reviews it "
+    "falls at first, to a bit below 0.8 around the seventh epoch, and then rises to above 1.",
 )
 
 # %% [markdown]
-# The rival is better than guessing, since the writer's words are among those it counts. But it counts each opinion whoever
-# holds it, and in every review the opinions that do not matter outnumber the writer's own or equal them. The rest is out of its
-# reach, however long it trains.
+# Three remedies, in the order in which to try them: more reviews (the last line); **early stopping**, which keeps the parameters of
+# the epoch where the validation loss was lowest; and **dropout** (lesson 03), which `model.train()` switches on and `model.eval()`
+# off, in a model that has it. This figure is one run, from one random start.
 #
 # ## 7 · Where it looked
 #
@@ -839,30 +943,32 @@ def gold_places(reviews: list, ids: torch.Tensor) -> torch.Tensor:
 gold = gold_places(test, test_ids)  # (B, S, W)
 gold_sentences = gold.any(dim=-1)  # (B, S)
 
+
 # %%
+def on_gold(words: torch.Tensor, sentences: torch.Tensor) -> tuple[float, float]:
+    """The mass on gold sentences and on gold words. words: (B, S, W), sentences: (B, S)."""
+    share = sentences[:, :, None] * words  # (B, S, W)
+    of_sentences = (sentences * gold_sentences).sum(dim=-1)
+    return of_sentences.mean().item(), (share * gold).sum(dim=(1, 2)).mean().item()
+
+
 with torch.no_grad():
     logits, word_weights, sentence_weights = model(test_ids)
     _, even_words, even_sentences = bag(test_ids)
-share = sentence_weights[:, :, None] * word_weights  # (B, S, W)
-even_share = even_sentences[:, :, None] * even_words
-on_sentences = (sentence_weights * gold_sentences).sum(dim=-1).mean().item()
-on_words = (share * gold).sum(dim=(1, 2)).mean().item()
-print(
-    f"equal weights: {(even_sentences * gold_sentences).sum(-1).mean().item():.2f} of the mass on gold sentences,",
-    end=" ",
-)
-print(f"{(even_share * gold).sum((1, 2)).mean().item():.2f} on gold words")
+on_sentences, on_words = on_gold(word_weights, sentence_weights)
+print("equal weights: sentences {:.2f}, words {:.2f}".format(*on_gold(even_words, even_sentences)))
 print("your model: at least 0.85 on gold sentences:", on_sentences >= 0.85)
-print("your model: at least 0.5 on gold words:", on_words >= 0.5)
+print("your model: at least 0.7 on gold words:", on_words >= 0.7)
+chosen = 24  # the review that is drawn below
 
 # %% [markdown]
-# Nobody told the model where the evidence stands. It had the ratings alone, and found the sentences because looking there helps with
-# the ratings. (Whether it *had* to look there is a question for section 8.)
+# Nobody told the model where the evidence stands. (Whether it *had* to look there is a question for section 8.)
 #
-# Now look at some. The function below draws a document; there is nothing to learn in it.
+# Now look at some.
 
 
 # %% given="draw_document"
+# @title The function that draws a document
 def draw_document(
     review: documents.Document, words: torch.Tensor, sentences: torch.Tensor, *, title: str, alt: str
 ) -> None:
@@ -878,7 +984,7 @@ def draw_document(
 
     def box(x: float, y: float, width: float, text: str, strength: float, outlined: bool) -> None:
         ax.add_patch(Rectangle((x, y - 0.13), width, 0.26, facecolor=plots.SEQUENTIAL(strength), linewidth=0))
-        ax.text(x + width / 2, y, text, color="white" if strength > 0.6 else "#222222", **place)
+        ax.text(x + width / 2, y, text, color="white" if strength > 0.67 else "black", **place)
         if outlined:
             frame = {"fill": False, "edgecolor": plots.PALETTE[1], "linewidth": 2, "zorder": 3}
             ax.add_patch(Rectangle((x, y - 0.13), width, 0.26, **frame))
@@ -907,7 +1013,7 @@ def draw_document(
 
 
 # %% tags=["cover"]
-chosen = 24
+# @title A test review, read by your model
 draw_document(
     test[chosen],
     word_weights[chosen],
@@ -920,15 +1026,16 @@ draw_document(
 )
 
 # %% [markdown]
-# Read the white sentences aloud. "Perfect", "by no means good", "dreadful": opinions all, and no weight. The model has learned
-# *whose* opinion it is and *when*. Within the writer's own sentences the weight goes to the words that carry the opinion. One
-# thing is odd: in "hardly weak" nearly all of it sits on "hardly". That word alone decides nothing. But its vector is not the
-# word alone: the GRU that comes from the right has read "weak" before. Remember that for section 8.
+# "Perfect", "by no means good", "dreadful": opinions all, and no weight. The model has learned *whose* opinion it is and *when*.
+# Within the writer's own sentences the weight goes to the words that carry the opinion. One thing is odd: in "hardly weak" nearly
+# all of it sits on "hardly". That word alone decides nothing. But its vector is not the word alone: the reader that comes from
+# the right has met "weak" before.
 #
 # Browse the test reviews with the slider (where no slider can be shown, two of them stand in for it).
 
 
 # %%
+# @title Browse forty test reviews
 def browse(value: int) -> None:
     """Draw one test review with what the model makes of it."""
     said, right = documents.RATINGS[logits[value].argmax()], documents.RATINGS[test[value].label]
@@ -950,9 +1057,9 @@ def browse_two() -> None:
 plots.interactive(browse, name="test review", options=list(range(40)), still=browse_two)
 
 # %% [markdown]
-# The first review is mixed: one thing was all right ("by no means dreadful" is faint praise), another was awful, and the weight
-# is split between the two. Here the average earns its keep: the one vector of the document has to hold something of both sentences.
-# Had the pool to choose one of them, half of the review would be lost.
+# The first review is mixed: one thing was all right ("by no means dreadful" is faint praise), another was awful, and most of the
+# weight is split between the two. Here the average earns its keep: the one vector of the document has to hold something of both
+# sentences. The rest of the weight lies on sentences that decide nothing; the map is good, not clean.
 #
 # ### Exercise 7.7: the top words
 #
@@ -972,13 +1079,14 @@ def top_words(word_weights: torch.Tensor, sentence_weights: torch.Tensor, k: int
         k: how many words; no document has fewer.
 
     Returns:
-        (B, k, 2), whole numbers: [b, i] is (sentence, word) of the word with the i-th largest share in document b.
+        (B, k, 2), whole numbers: [b, i] is (sentence, word) of the word with the i-th largest share
+        in document b. Of equal shares any may come first.
 
     Example:
-        word_weights [[[0.9, 0.1], [0.4, 0.6]]], sentence_weights [[0.2, 0.8]] and k = 2 give [[[1, 1], [1, 0]]]:
-        the shares are 0.18, 0.02, 0.32 and 0.48.
+        word_weights [[[0.9, 0.1], [0.4, 0.6]]], sentence_weights [[0.2, 0.8]] and k = 2 give
+        [[[1, 1], [1, 0]]]: the shares are 0.18, 0.02, 0.32 and 0.48.
     """
-    # TODO: the share of every word; flatten each document; topk; turn places into (sentence, word)
+    # TODO: the places, largest share first
     ### BEGIN SOLUTION
     share = sentence_weights[:, :, None] * word_weights  # (B, S, W)
     places = share.flatten(1).topk(k, dim=-1).indices  # (B, k)
@@ -999,10 +1107,10 @@ def top_words(word_weights: torch.Tensor, sentence_weights: torch.Tensor, k: int
 # first. For whole numbers, `//` is the division without its remainder and `%` the remainder.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `places = (sentence_weights[:, :, None] * word_weights).flatten(1).topk(...).indices`, then
-# `return torch.stack([places // ..., places % ...], dim=-1)`; both times by the number of words in a sentence.
+# `share = ...`, `places = share.flatten(1).topk(...).indices`, and a `torch.stack` of the two results of the arithmetic, on a new
+# last axis.
 #
 # </details>
 
@@ -1021,27 +1129,28 @@ assert check.unchanged(top_words, _word, _sentence, 3)
 ### END HIDDEN TESTS
 
 # %%
-places = top_words(word_weights, sentence_weights, k=2)
-in_evidence = gold[torch.arange(len(test), device=where), places[:, 0, 0], places[:, 0, 1]].float().mean().item()
-print("the first word is gold evidence in at least 8 of 10 reviews:", in_evidence >= 0.8)
+first = top_words(word_weights, sentence_weights, k=1)[:, 0]  # (B, 2)
+hits = gold[torch.arange(len(test), device=where), first[:, 0], first[:, 1]]
+right = hits.float().mean().item()
+print("the first word is gold evidence in at least 8 of 10 reviews:", right >= 0.8)
 
 # %% [markdown]
 # ## 8 · Is it an explanation?
 #
-# The picture suggests a sentence: *the model gave this rating **because of** these words*. The weights alone do not show that.
-# But it can be tested: take the words away and see what happens. If the rating rests on them, the model should lose its
-# confidence. If we take away as many **random** words, it should not. That is a **deletion test**.
+# The picture suggests a sentence: *the model gave this rating **because of** these words*. The weights alone do not show that, but
+# it can be tested: take the words away. If the rating rests on them, the model should lose its confidence; if as many **random**
+# words go, it should not. That is a **deletion test**.
 #
 # To delete a word, write the number of `<unk>` in its place; the shape of the document stays. The effect is the fall in the
 # probability of *the rating that the model gave at first*. By hand: at first the probabilities are 0.1, 0.1, 0.1, 0.6, 0.1, and
-# after the deletion they are 0.5, 0.1, 0.1, 0.2, 0.1. The model gave rating 3 with 0.6; that rating is left with 0.2; the fall is $0.6 - 0.2 = 0.4$.
+# after the deletion they are 0.5, 0.1, 0.1, 0.2, 0.1. The model gave rating 3 with 0.6, of which 0.2 is left: a fall of 0.4.
 #
 # ### Exercise 7.8: the deletion test
 
 
 # %% exercise="deletion_test"
-def deletion_test(model: nn.Module | str, ids: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """How far does the probability of a model's prediction fall when words are replaced by <unk>?
+def deletion_test(model: nn.Module, ids: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """How far does the probability of a model's prediction fall when words become <unk>?
 
     Args:
         model: called with ids it returns logits (B, classes), word weights and sentence weights.
@@ -1049,16 +1158,18 @@ def deletion_test(model: nn.Module | str, ids: torch.Tensor, places: torch.Tenso
         places: (B, k, 2), the k words (sentence, word) that are deleted in each document.
 
     Returns:
-        (B,), the probability of the predicted class before minus the probability of that same class after.
+        (B,), the probability of the class predicted before the deletion, minus the probability of
+        that same class after it. No gradient is asked for.
     """
-    model = prepared(model)
-    # TODO: write UNKNOWN into a copy at the places; probabilities before and after; pick the class predicted before
+    model = prepared(model).eval()
+    # TODO: the fall for each document
     ### BEGIN SOLUTION
     deleted = ids.clone()
     document = torch.arange(len(ids), device=ids.device)[:, None]  # (B, 1)
     deleted[document, places[..., 0], places[..., 1]] = UNKNOWN
     with torch.no_grad():
-        before, after = torch.softmax(model(ids)[0], dim=-1), torch.softmax(model(deleted)[0], dim=-1)
+        before = torch.softmax(model(ids)[0], dim=-1)
+        after = torch.softmax(model(deleted)[0], dim=-1)
     predicted = before.argmax(dim=-1, keepdim=True)  # (B, 1)
     return (before - after).gather(1, predicted)[:, 0]
     ### END SOLUTION
@@ -1078,11 +1189,10 @@ def deletion_test(model: nn.Module | str, ids: torch.Tensor, places: torch.Tenso
 # of them. `p.gather(1, predicted)` picks one entry of each row.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `deleted[torch.arange(len(ids), device=ids.device)[:, None], places[..., 0], places[..., 1]] = UNKNOWN`,
-# `before = torch.softmax(model(ids)[0], dim=...)`, the same for `after`, `predicted = before.argmax(dim=..., keepdim=True)`, then
-# `return (before - after).gather(...)[:, 0]`.
+# A copy with `UNKNOWN` at the places; probabilities of `ids` and of the copy; the class that was predicted before; and from the
+# difference of the two the entry of that class, as `(B,)`.
 #
 # </details>
 
@@ -1101,8 +1211,6 @@ with torch.no_grad():
             _less[0, _s, _w] = 1
         _before, _after = _model(_ids[_b : _b + 1])[0].softmax(-1)[0], _model(_less)[0].softmax(-1)[0]
         torch.testing.assert_close(_fall[_b], _before.max() - _after[_before.argmax()], rtol=1e-3, atol=1e-5)
-_none = deletion_test("example", _ids.to(where), _places[:, :0].to(where))  # nothing deleted, nothing falls
-assert (_none.abs() < 1e-6).all()
 assert check.unchanged(deletion_test, "example", _ids.to(where), _places.to(where))
 ### END HIDDEN TESTS
 
@@ -1114,21 +1222,22 @@ assert check.unchanged(deletion_test, "example", _ids.to(where), _places.to(wher
 def random_words(ids: torch.Tensor, k: int, seed: int) -> torch.Tensor:
     """(B, k, 2): k random real words of each document."""
     chance = torch.rand(ids.shape, generator=torch.Generator().manual_seed(seed)).to(ids.device)
-    real, _ = masks(ids)
-    return top_words((0.1 + chance) * real, torch.ones(ids.shape[:2], device=ids.device), k)
+    return top_words((0.1 + chance) * masks(ids)[0], torch.ones_like(chance[..., 0]), k)
 
 
-def falls(model: nn.Module, words: torch.Tensor, sentences: torch.Tensor, counts: list) -> list:
-    """The mean fall in the test reviews when the k top words are deleted, for each k."""
-    return [deletion_test(model, test_ids, top_words(words, sentences, k)).mean().item() for k in counts]
+def fall(model: nn.Module, places: torch.Tensor) -> float:
+    """The mean fall over the test reviews."""
+    return deletion_test(model, test_ids, places).mean().item()
 
 
 counts = [0, 1, 2, 3, 4, 6, 8]
-by_attention = falls(model, word_weights, sentence_weights, counts)
-by_chance = [deletion_test(model, test_ids, random_words(test_ids, k, seed=k)).mean().item() for k in counts]
-two = counts.index(2)
-print("two top words: the probability falls by more than 0.5:", by_attention[two] > 0.5)
-print("two random words: it falls by less than 0.2:", by_chance[two] < 0.2)
+by_attention = [fall(model, top_words(word_weights, sentence_weights, k)) for k in counts]
+by_chance = [fall(model, random_words(test_ids, k, seed=k)) for k in counts]
+print("two top words: the probability falls by more than 0.5:", by_attention[2] > 0.5)
+print("two random words: it falls by less than 0.2:", by_chance[2] < 0.2)
+
+# %%
+# @title The fall, against the number of deleted words
 plots.lines(
     counts,
     {"most attended": by_attention, "random": by_chance},
@@ -1141,57 +1250,57 @@ plots.lines(
 )
 
 # %% [markdown]
-# So the prediction does rest on these words, far more than on others. (The curve cannot rise much above 0.8: without its evidence a
-# review could have any of five ratings, and the right one keeps a probability of about 0.2.) That is a fact about **this model** and
-# **this way of deleting**. Before you call the map an explanation, try to break the claim. Three experiments.
+# So the prediction does rest on these words, far more than on others. That is a fact about **this model** and **this way of
+# deleting**. Before you call the map an explanation, try to break the claim. Two experiments.
 #
-# **Another seed.** Train the same model again from another random start. Is it as good? Does it look at the same places?
+# **Other random starts.** When this lesson was written, the model was trained from the random starts 1 to 20. All twenty rated at
+# least 98 % of the test reviews right and had at least 0.95 of the mass on gold sentences. On gold *words* they had from 0.2 to
+# nearly 1; four of the twenty had less than a half. Yours is start 1. Here is the first of those four, start 6:
 
 # %%
-other = new_model(seed=20)
+other = new_model(seed=6)
 fit(other, ids, labels, epochs, rate=0.01)
 with torch.no_grad():
-    _, other_words, other_sentences = other(test_ids)
-other_share = other_sentences[:, :, None] * other_words
-other_on_words = (other_share * gold).sum(dim=(1, 2)).mean().item()
-print("the other model is right on at least 95 %:", accuracy(other, test_ids, test_labels) >= 0.95)
-print("it has at least 0.85 on gold sentences:", (other_sentences * gold_sentences).sum(-1).mean().item() >= 0.85)
-print("it has at least 0.3 less on gold words:", on_words - other_on_words >= 0.3)
+    _, other_words, other_sentences = other.eval()(test_ids)
+other_on_sentences, other_on_words = on_gold(other_words, other_sentences)
+print("start 6 is right on at least 95 %:", judged(other, test_ids, test_labels)[0] >= 0.95)
+print("it has at least 0.85 on gold sentences:", other_on_sentences >= 0.85)
+print("it has at least 0.3 less on gold words than start 1:", on_words - other_on_words >= 0.3)
 
 # %%
+# @title The same review, read from another random start
 draw_document(
     test[chosen],
     other_words[chosen],
     other_sentences[chosen],
-    title="Another random start: mostly the same two sentences, partly other words",
+    title="Another random start: the same two sentences, partly other words",
     alt="The same review, read by the model from another random start. The same two sentences have most of the "
     "weight. Within them part of the shading is on words beside the outlined ones.",
 )
 
 # %% [markdown]
 # The ratings are as good, the sentences are the same, and on the words the two models disagree. How can a model rate right
-# while it looks *beside* the word? As with "hardly weak" above: the GRUs have carried each opinion to the words around it
-# before attention looks. To see what the rating hangs on, delete. Once the most attended word of each review, and once the
-# opinion word itself, which has little of the attention:
+# while it looks *beside* the word? You predicted it in exercise 7.5: a weight belongs to a vector that has read its neighbours.
+# To see what the rating hangs on, delete. Once the most attended word of each review, once the opinion word itself, and once a
+# random one:
 
 # %%
-latest = gold * torch.arange(1, gold.shape[-1] + 1, device=where)  # the last word of a phrase is the opinion word
-no_weights = torch.ones(gold_sentences.shape, device=where)
-attended = deletion_test(other, test_ids, top_words(other_words, other_sentences, 1)).mean().item()
-opinion = deletion_test(other, test_ids, top_words(latest, no_weights, 1)).mean().item()
-print("in the other model the opinion word matters more than the most attended one:", opinion - attended >= 0.1)
-of_first = [top_words(word_weights, sentence_weights, 1), top_words(latest, no_weights, 1)]
-of_first = [deletion_test(model, test_ids, each).mean().item() for each in of_first]
-print("in the first model the two matter alike:", abs(of_first[0] - of_first[1]) < 0.1)
-single = deletion_test(other, test_ids, random_words(test_ids, 1, seed=1)).mean().item()
-print("in the other model, too, the most attended word matters far more than a random one:", attended - single >= 0.15)
+latest = gold * torch.arange(1, gold.shape[-1] + 1, device=where)  # the opinion word is last
+opinion = top_words(latest, torch.ones_like(sentence_weights), 1)
+chance = random_words(test_ids, 1, seed=1)
+first_top = top_words(word_weights, sentence_weights, 1)
+other_top = top_words(other_words, other_sentences, 1)
+first_falls = [fall(model, places) for places in (first_top, opinion)]
+other_falls = [fall(other, places) for places in (other_top, opinion, chance)]
+alike = abs(first_falls[0] - first_falls[1]) < 0.1
+print("start 1: the most attended word and the opinion word matter alike:", alike)
+print("start 6: the opinion word matters more:", other_falls[1] - other_falls[0] >= 0.1)
+print("start 6: the attended word beats a random one:", other_falls[0] - other_falls[2] >= 0.15)
 
 # %% [markdown]
-# In the other model the heaviest weight is not on the word that matters most. Nothing in the map would have told you. Nor would the
-# deletion test above: even here the most attended word matters far more than a random one. To beat random words is a weak test;
-# only the comparison with the opinion word told the two models apart.
-#
-# (The two random starts were picked because they differ so much. Try some of your own.)
+# In start 6 the heaviest weight is not on the word that matters most. The map does not show that, and neither did the deletion
+# test above: even here the most attended word matters far more than a random one. To beat random words is a weak test; only the
+# comparison with the opinion word told the two models apart.
 #
 # **No attention at all.** Replace both pools by plain means over what is real, and train that.
 
@@ -1205,68 +1314,62 @@ class EqualPool(nn.Module):
         return (weights[:, :, None] * h).sum(dim=1), weights
 
 
-equal = new_model(seed=14)  # the random numbers of the first model
+equal = new_model(seed=1)  # the random numbers of the first model
 equal.word_pool, equal.sentence_pool = EqualPool(), EqualPool()
 fit(equal, ids, labels, epochs, rate=0.01)
-print("without attention it is right on at least 95 %:", accuracy(equal, test_ids, test_labels) >= 0.95)
+without = judged(equal, test_ids, test_labels)[0]
+print("without attention it is right on at least 95 %:", without >= 0.95)
 
 # %% [markdown]
 # Here the GRUs do the choosing: they can write "this counts" into some vectors and nearly nothing into the others, and then a
-# plain mean is enough. So attention is not *why* reviews can be rated. What it adds is that the choice shows: among
-# sentences it stood where it should in both models above, among words only in the first.
+# plain mean is enough. So attention is not *why* these reviews can be rated. What it adds is that the choice shows: in all
+# twenty starts among sentences, in most of them among words.
 #
 # What may you say, then?
 #
 # | claim | does the evidence carry it? |
 # |---|---|
-# | the model puts its attention on the deciding sentences | yes: measured, against gold evidence and against equal weights |
-# | the prediction depends on the words that get most attention | yes, for this model and for deletion by `<unk>` |
-# | the word with the most weight matters most | no: in the other model the opinion word matters more |
+# | the model puts its attention on the deciding sentences | yes, in twenty starts: measured against gold evidence and against equal weights |
+# | the prediction depends on the words that get most attention | yes, for two models and for deletion by `<unk>` |
+# | the word with the most weight matters most | no: in start 6 the opinion word matters more |
 # | attention is needed to be right | no: without it nearly as many reviews come out right |
 # | the map shows *all* that the prediction depends on | not tested: deletion looks at the top words only |
 #
-# There is one more limit. A review with holes in it is not like any review the model was trained on, so part of the fall may be
-# plain surprise. The random words control for that, but not perfectly: a hole in the middle of an opinion is a stranger thing
-# than a hole elsewhere.
+# There is one more limit. A review with holes is not like any review of the training, so part of the fall may be plain surprise. The
+# random words control for that, but not perfectly.
 #
 # This is an old argument. Jain and Wallace (2019) found that attention weights are often not correlated with gradient-based
 # measures of importance, and that very different weights can give the same prediction. Wiegreffe and Pinter (2019) replied that
-# it depends on what one calls an explanation, and proposed tests; two of them are a baseline with uniform weights and a
-# comparison of random seeds, which you have just run in small.
-
-# %% [markdown]
+# it depends on what one calls an explanation, and proposed tests: a baseline with uniform weights and a comparison of random seeds
+# are among them, and you have just run both in small.
+#
 # ## 9 · Real text
 #
-# Reviews from a word list are clean: that is why everything could be measured. Does the model work on text that people wrote?
-# The libraries that are installed beside this notebook are full of it. Each has hundreds of docstrings, cut into sentences, with the names
-# of the libraries masked out. The task: **which of five libraries does a docstring come from?** Here there is no gold evidence,
-# and what exactly there is to read depends on the versions you have.
+# Reviews from a word list are clean: that is why so much could be measured. Does the model work on text that people wrote? The
+# libraries beside this notebook are full of it: hundreds of docstrings in each, here cut into sentences, with the names of the
+# libraries masked out. The task: **which of five libraries does a docstring come from?** There is no gold evidence here, and what
+# exactly there is to read depends on the versions you have.
 
 # %%
 texts = [] if grading else documents.docstrings("train", size=1000)
 if texts:
-    unseen = documents.docstrings("test")
+    unseen_texts = documents.docstrings("test")
     words_there = documents.vocabulary(texts, least=2)
-    there, labels_there = numbered(texts, words_there)
-    unseen_ids, unseen_labels = numbered(unseen, words_there)
+    known, strange = numbered(texts, words_there), numbered(unseen_texts, words_there)
     device.seed(9)
     librarian = HierarchicalAttention(len(words_there), len(documents.LIBRARIES)).to(where)
-    fit(librarian, there, labels_there, epochs=4, rate=0.01)
+    fit(librarian, *known, epochs=4, rate=0.01)
     bag_there = BagOfWords(len(words_there), len(documents.LIBRARIES)).to(where)
-    fit(bag_there, there, labels_there, epochs=10, rate=0.02)
+    fit(bag_there, *known, epochs=10, rate=0.02)
+    read, counted = judged(librarian, *strange)[0], judged(bag_there, *strange)[0]
     print("libraries:", ", ".join(documents.LIBRARIES))
-    print(
-        "hierarchical attention is right more than half of the time:",
-        accuracy(librarian, unseen_ids, unseen_labels) > 0.5,
-    )
-    behind = accuracy(librarian, unseen_ids, unseen_labels) - accuracy(bag_there, unseen_ids, unseen_labels)
-    print("the bag of words is no more than 5 points behind:", behind <= 0.05)
+    print("hierarchical attention is right more than half of the time:", read > 0.5)
+    print("the bag of words is no more than 5 points behind:", read - counted <= 0.05)
 
 # %% [markdown]
 # Your model is far above guessing, which would be right once in five. But look who keeps up, or is even ahead: the bag of words, with
-# a fraction of the computing (and ten epochs in place of your four). Who speaks of tensors, axes or data frames gives the library
-# away, wherever the words stand. Reading in order pays where the label depends on *who says what*, and not where a few words settle
-# it. Know your task before you choose your model.
+# ten epochs in place of your four (one run of each). Who speaks of tensors, axes or data frames gives the library away, wherever the
+# words stand. Reading in order pays where the label depends on *who says what*. Know your task before you choose your model.
 #
 # ## 10 · Spot the bug
 #
@@ -1277,7 +1380,7 @@ if texts:
 
 # %% given="published"
 def published_documents(h: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """One vector for each document. h: (B, S, W, d), mask: (B, S, W), True = keep; returns (B, d)."""
+    """One vector for each document. h: (B, S, W, d), mask: (B, S, W); returns (B, d)."""
     scores = h.sum(dim=-1).masked_fill(~mask, -torch.inf)  # (B, S, W)
     weights = torch.softmax(scores, dim=-1)
     sentences = (weights[..., None] * h).sum(dim=2)  # (B, S, d)
@@ -1286,6 +1389,8 @@ def published_documents(h: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return sentences.sum(dim=1) / real.sum(dim=1, keepdim=True)
 
 
+# %% given="sentence_by_sentence"
+# @title The same by two loops, which meet no padding
 def sentence_by_sentence(h: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """The same by two loops that meet no padding: every document has a sentence, and every sentence in it words."""
     if mask.dtype != torch.bool:
@@ -1301,8 +1406,9 @@ def sentence_by_sentence(h: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 # %%
 h = device.randn(2, 3, 4, 5, seed=10)
-mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 0, 0]], device=where).bool().expand(2, -1, -1)
-agree = torch.allclose(published_documents(h, mask), sentence_by_sentence(h, mask), atol=1e-5)
+rows = [[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 0, 0]]
+mask = torch.tensor([rows, rows], device=where).bool()
+agree = torch.allclose(published_documents(h, mask), sentence_by_sentence(h, mask), atol=1e-4)
 print("two documents of three sentences each, with padded words: the two agree:", agree)
 
 # %% [markdown]
@@ -1314,8 +1420,8 @@ print("two documents of three sentences each, with padded words: the two agree:"
 
 # %% exercise="counterexample"
 def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
-    """Return h: (B, S, W, d) and a boolean mask: (B, S, W) for which published_documents is wrong."""
-    # TODO: which kind of padding did the author's example not have? Return two tensors
+    """h: (B, S, W, d) and a boolean mask: (B, S, W) for which published_documents is wrong."""
+    # TODO: two tensors; which kind of padding did the author's example not have?
     ### BEGIN SOLUTION
     h = torch.tensor([[[[1.0], [2.0]], [[0.0], [0.0]]]])  # (1, 2, 2, 1): a sentence of two words, and an empty one
     mask = torch.tensor([[[True, True], [False, False]]])
@@ -1335,9 +1441,9 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
 # what is that times 0?
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `h` of shape `(1, 2, 2, 1)`, and `mask = torch.tensor([[[True, True], [..., ...]]])`.
+# `h` of shape `(1, 2, 2, 1)`: one document, two sentences, two words of one number each. The mask has the shape `(1, 2, 2)`.
 #
 # </details>
 
@@ -1358,22 +1464,23 @@ assert not torch.allclose(published_documents(_h, _mask), _right, rtol=1e-3, ato
 
 # %% [markdown]
 # The line that multiplies by 0 comes too late: $0 \cdot \text{NaN}$ is NaN. Nor does it help to replace the NaN in the
-# sentences, by `torch.where` or `nan_to_num`. The values then look right, but on the way back the gradient for $h$ is what
-# arrives from above *times the weights*, and the weights are NaN: $0 \cdot \text{NaN}$ again. One empty sentence, and after one
-# step of training the encoder that made $h$ consists of NaN. (To replace it in the *weights* would do, since `masked_fill` lets
-# nothing through on the way back. But as lesson 05 said, that also hides a NaN which you would want to see.) **Better to keep the
-# NaN from arising.**
+# sentences, by `torch.where` or `nan_to_num`: the values then look right, but the gradient for $h$ is what arrives from above *times
+# the weights*, and these are NaN. One step of training, and the encoder that made $h$ consists of NaN. (To replace it in the *weights*
+# would do, but hides a NaN that you would want to see.) **Better to keep it from arising.**
 #
 # ### Exercise 7.10: the repair
 
 
 # %% exercise="repaired_documents"
 def repaired_documents(h: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """One vector for each document, repaired. h: (B, S, W, d), mask: (B, S, W), True = keep; returns (B, d)."""
-    # TODO: copy the lines of published_documents and mend what is wrong, so that gradients are finite too
+    """One vector for each document, repaired: right values, and finite gradients.
+
+    h: (B, S, W, d), of any finite size, also at padding; mask: (B, S, W), True = keep, with a word
+    in each document; returns (B, d).
+    """
+    # TODO: the lines of published_documents, mended
     ### BEGIN SOLUTION
-    scores = h.sum(dim=-1).masked_fill(~mask, torch.finfo(h.dtype).min)  # (B, S, W)
-    weights = torch.softmax(scores, dim=-1) * mask
+    weights = masked_softmax(h.sum(dim=-1), mask)
     sentences = (weights[..., None] * h).sum(dim=2)  # (B, S, d), 0 where there is no sentence
     return sentences.sum(dim=1) / mask.any(dim=-1).sum(dim=1, keepdim=True)
     ### END SOLUTION
@@ -1382,18 +1489,18 @@ def repaired_documents(h: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # <details><summary>Hint 1: a nudge</summary>
 #
-# You have solved this once, in exercise 7.2.
+# You have met a softmax that keeps this NaN from arising.
 #
 # </details>
 # <details><summary>Hint 2: the idea</summary>
 #
-# A row of equal *finite* scores gives equal weights, not NaN. The line with `real` then makes that sentence 0, as it was meant to.
+# A row of equal *finite* scores gives equal weights, not NaN, and a weight that is 0 makes a sentence 0, as it was meant to be.
+# `masked_softmax` does both.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# In the first line, `torch.finfo(h.dtype).min` in place of `-torch.inf`; the rest may stay. The mean is over the sentences that
-# exist.
+# `scores` without the fill, `weights` from another function, `sentences` as they are; the mean is over the sentences that exist.
 #
 # </details>
 
@@ -1428,8 +1535,7 @@ assert check.unchanged(repaired_documents, _h, _mask)
 # `torch.cat([h_n[0], h_n[1]], dim=-1)`.
 #
 # * *Both directions of one sentence, as intended:* that would need the shape `(N, 2, d_hidden)` in memory. `view` moves nothing.
-# * *It raises an error:* the number of entries fits, so nothing complains. Bugs of this kind are found by a test in which one
-#   example changes and the others must not.
+# * *It raises an error:* the number of entries fits, so nothing complains.
 #
 # </details>
 # <details><summary><b>2.</b> In one review a word has weight 0.5 in its sentence. In another review a word has weight 0.3 in its own. Which of the two matters more for the prediction?</summary>
@@ -1438,7 +1544,7 @@ assert check.unchanged(repaired_documents, _h, _mask)
 # 0.02 is 0.01, and 0.3 in a sentence of weight 0.9 is 0.27. And a share is not yet an effect: that takes a deletion.
 #
 # * *The first, since 0.5 is more than 0.3:* weights of words are comparable within one sentence only; there they sum to 1.
-# * *The second, since it is surely in a more important sentence:* that is not given.
+# * *The second:* nothing is said about its sentence.
 #
 # </details>
 # <details><summary><b>3.</b> A deletion test on another model: deleting the three most attended words lowers the probability by 0.30, deleting three random words by 0.28. What have you learned?</summary>
@@ -1446,22 +1552,22 @@ assert check.unchanged(repaired_documents, _h, _mask)
 # **That this model's prediction depends hardly more on the attended words than on random ones**, at least by this measure. Its map
 # should not be shown as a reason.
 #
-# * *That attention found the important words, since 0.30 is a lot:* the fall has to be compared with that of random words. A model that collapses at
-#   every hole falls for all of them.
-# * *That the model does not use its attention:* it may well use it. In a recurrent network what a word means may have moved into its
-#   neighbours' vectors, as in the second seed above.
+# * *That attention found the important words, since 0.30 is a lot:* a model that collapses at every hole falls for all words.
+# * *That the model does not use its attention:* it may well. What a word means may have moved into its neighbours' vectors, as in start 6.
 #
 # </details>
 #
 # ## Recap
+#
+# Which exercises are right and which are open shows here; run the cell whenever you like. To run everything above a cell: Run, Run All
+# Above Selected Cell (in Colab: Runtime, Run before).
 
 # %%
 check.progress()
 
 # %% [markdown]
-# You masked on two levels, pooled with a query that is learned, encoded all sentences of all documents in one call, and
-# connected the parts to a model that reads a document as it is built. You trained it against a rival, measured its attention
-# against gold evidence, and tested what the weights are worth.
+# You masked on two levels, pooled with a query that is learned, encoded all sentences in one call, predicted how far a word reaches, trained
+# against a rival, measured attention against gold evidence, and tested what the weights are worth.
 #
 # **Where it lives in real models.** Attention pooling with learned queries outlived the GRU: Set Transformer pools sets with
 # it, and Perceiver reads long inputs with a few learned queries. Reading in two levels, short pieces first and then the pieces'

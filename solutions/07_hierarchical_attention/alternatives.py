@@ -50,9 +50,8 @@ right = alternatives_of("AttentionPool")
 @right
 class PoolByHand(_Pool):
     def forward(self, h, mask):
-        scores = torch.tanh(self.projection(h)).matmul(self.query)
-        scores = scores - scores.masked_fill(~mask, torch.finfo(h.dtype).min).amax(-1, keepdim=True)
-        powers = torch.exp(scores.masked_fill(~mask, torch.finfo(h.dtype).min)) * mask
+        scores = torch.tanh(self.projection(h)).matmul(self.query).masked_fill(~mask, torch.finfo(h.dtype).min)
+        powers = torch.exp(scores - scores.amax(-1, keepdim=True)) * mask
         weights = powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-9)
         return torch.einsum("nt,ntd->nd", weights, h), weights
 
@@ -125,34 +124,7 @@ def flatten_view(x):
     return x.contiguous().view(B * S, *rest)
 
 
-# 7.4 unflatten ------------------------------------------------------------------------------------------------------
-
-right = alternatives_of("unflatten")
-
-
-@right
-def unflatten_reshape(rows, B):
-    return rows.reshape(B, -1, *rows.shape[1:])
-
-
-@right
-def unflatten_chunk(rows, B):
-    return torch.stack(rows.chunk(B))
-
-
-@right
-def unflatten_loop(rows, B):
-    S = len(rows) // B
-    return torch.stack([rows[b * S : (b + 1) * S] for b in range(B)])
-
-
-@right
-def unflatten_strided(rows, B):
-    S = rows.shape[0] // B
-    return torch.stack([rows[s::S] for s in range(S)], dim=1)
-
-
-# 7.5 HierarchicalAttention ------------------------------------------------------------------------------------------
+# 7.4 HierarchicalAttention ------------------------------------------------------------------------------------------
 
 
 def _encode(gru, x, mask):
@@ -231,6 +203,64 @@ class ModelEmbedsFirst(_Model):
         real = mask.any(-1)
         document, sentence_weights = self.sentence_pool(_encode(self.sentence_gru, sentences, real), real)
         return [self.classifier(document), word_weights, sentence_weights]
+
+
+@right
+class ModelPacksRealSentencesOnly(_Model):
+    def forward(self, ids):
+        word_mask = ids != 0
+        real = word_mask.any(-1)
+        pooled, weights = self.word_pool(
+            _encode(self.word_gru, self.embedding(ids[real]), word_mask[real]), word_mask[real]
+        )
+        sentences = pooled.new_zeros(*real.shape, pooled.shape[-1])
+        sentences[real] = pooled
+        word_weights = weights.new_zeros(ids.shape)
+        word_weights[real] = weights
+        document, sentence_weights = self.sentence_pool(_encode(self.sentence_gru, sentences, real), real)
+        return self.classifier(document), word_weights, sentence_weights
+
+
+# 7.5 what_changes ---------------------------------------------------------------------------------------------------
+
+right = alternatives_of("what_changes")
+
+
+@right
+def changes_by_loops(ids, b, s, w):
+    B, S, W = ids.shape
+    documents = torch.zeros(B, dtype=torch.bool)
+    words, sentences = torch.zeros(B, S, W, dtype=torch.bool), torch.zeros(B, S, dtype=torch.bool)
+    documents[b] = True
+    real = [t for t in range(S) if (ids[b, t] != 0).any()]
+    for t in real if len(real) > 1 else []:
+        sentences[b, t] = True
+    there = [v for v in range(W) if ids[b, s, v] != 0]
+    for v in there if len(there) > 1 else []:
+        words[b, s, v] = True
+    return documents, words, sentences
+
+
+@right
+def changes_by_products(ids, b, s, w):
+    word_mask = ids > 0
+    sentence_mask = word_mask.any(-1)
+    document = torch.eye(ids.shape[0], dtype=torch.bool, device=ids.device)[b]
+    sentence = torch.eye(ids.shape[1], dtype=torch.bool, device=ids.device)[s]
+    words = document[:, None, None] & sentence[None, :, None] & word_mask
+    words = words & (word_mask.sum(-1, keepdim=True) > 1)
+    return document, words, document[:, None] & sentence_mask & (sentence_mask.sum(-1, keepdim=True) > 1)
+
+
+@right
+def changes_as_list(ids, b, s, w):
+    sentence, document = ids[b, s] != 0, (ids[b] != 0).any(-1)
+    words, sentences = torch.zeros_like(ids), torch.zeros_like(ids[:, :, 0])
+    if int(sentence.sum()) >= 2:
+        words[b, s] = sentence.long()
+    if int(document.sum()) >= 2:
+        sentences[b] = document.long()
+    return [torch.arange(len(ids), device=ids.device).eq(b), words.bool(), sentences.bool()]
 
 
 # 7.6 fit ------------------------------------------------------------------------------------------------------------

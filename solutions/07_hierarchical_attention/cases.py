@@ -38,6 +38,12 @@ def _model(seed: int, vocabulary: int, classes: int, d_word: int, d_hidden: int,
     return state
 
 
+# tanh(±40) is ±1 to the last digit, so that the scores are 20,000 and -20,000
+_saturated = {
+    "projection.weight": torch.tensor([[10.0]]),
+    "projection.bias": torch.zeros(1),
+    "query": torch.tensor([20_000.0]),
+}
 _tiny = {"vocabulary": 8, "classes": 2, "d_word": 3, "d_hidden": 2, "d_attention": 4}
 _sizes = {"vocabulary": 13, "classes": 5, "d_word": 4, "d_hidden": 3, "d_attention": 7}
 _tiny_state, _state = _model(100, **_tiny), _model(200, **_sizes)
@@ -56,9 +62,9 @@ _many_places = torch.tensor(
     [[[0, 3], [1, 1], [3, 5], [2, 0]], [[0, 5], [0, 1], [0, 0], [0, 2]], [[0, 0], [1, 2], [4, 5], [3, 3]]]
 )
 
-_toy_labels = torch.arange(64) % 5
-_toy = torch.randint(10, 40, (64, 2, 3), generator=torch.Generator().manual_seed(0))
-_toy[torch.arange(64), torch.arange(64) % 2, torch.arange(64) % 3] = 2 + _toy_labels
+_toy_labels = torch.arange(72) % 5  # 72 documents: two full batches and one of 8
+_toy = torch.randint(10, 40, (72, 2, 3), generator=torch.Generator().manual_seed(0))
+_toy[torch.arange(72), torch.arange(72) % 2, torch.arange(72) % 3] = 2 + _toy_labels
 
 _pair = {
     "h": torch.tensor([[[[1.0], [2.0]], [[3.0], [0.0]]]]),
@@ -76,6 +82,7 @@ EXERCISES = [
             Case("the example worked by hand comes out", {"ids": torch.tensor([[[5, 3], [0, 0]]])}),
             Case("a sentence of one word is a sentence", {"ids": torch.tensor([[[5, 3], [4, 0]]])}),
             Case("the unknown word, number 1, is a word", {"ids": torch.tensor([[[1, 0], [1, 2]]])}),
+            Case("a sentence that is all padding is none", {"ids": torch.tensor([[[5, 3], [4, 2]], [[7, 6], [0, 0]]])}),
             Case("it holds for a batch in which all lengths differ", {"ids": _ids}),
         ],
     ),
@@ -112,6 +119,27 @@ EXERCISES = [
                 state=_pool(6, 3, 2),
             ),
             Case(
+                "padding counts for nothing, however high its score is",
+                {"h": torch.tensor([[[0.0], [4.0]]]), "mask": _bool([[1, 0]])},
+                init={"d": 1, "d_attention": 1},
+                state=_saturated,
+                differentiate=False,
+            ),
+            Case(
+                "a score of -20,000 is a score: its word gets weight 1",
+                {"h": torch.tensor([[[-4.0], [-4.0]]]), "mask": _bool([[1, 0]])},
+                init={"d": 1, "d_attention": 1},
+                state=_saturated,
+                differentiate=False,
+            ),
+            Case(
+                "rows whose scores lie far apart do not disturb each other",
+                {"h": torch.tensor([[[4.0], [-4.0]], [[-4.0], [4.0]]]), "mask": _bool([[1, 1], [1, 0]])},
+                init={"d": 1, "d_attention": 1},
+                state=_saturated,
+                differentiate=False,
+            ),
+            Case(
                 "a row that is all padding gives zeros",
                 {"h": numbers(9, 2, 3, 3), "mask": _bool([[1, 1, 1], [0, 0, 0]])},
                 init={"d": 3, "d_attention": 2},
@@ -143,24 +171,8 @@ EXERCISES = [
         ],
     ),
     Exercise(
-        "unflatten",
-        "7.4",
-        inputs={"rows": "B·S d", "B": ""},
-        outputs={"documents": "B S d"},
-        cases=[
-            Case(
-                "the example worked by hand comes out",
-                {"rows": torch.tensor([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]), "B": 2},
-            ),
-            Case("one document takes all rows", {"rows": numbers(21, 3, 2), "B": 1}),
-            Case("as many documents as sentences", {"rows": numbers(22, 3, 3), "B": 3}),
-            Case("it holds for vectors of vectors", {"rows": numbers(23, 6, 4, 5), "B": 3}),
-            Case("it holds when all lengths differ", {"rows": numbers(24, 12, 5), "B": 4}),
-        ],
-    ),
-    Exercise(
         "HierarchicalAttention",
-        "7.5",
+        "7.4",
         kind="module",
         inputs={"ids": "B S W"},
         outputs={"logits": "B classes", "word_weights": "B S W", "sentence_weights": "B S"},
@@ -195,6 +207,43 @@ EXERCISES = [
         ],
     ),
     Exercise(
+        "what_changes",
+        "7.5",
+        inputs={"ids": "B S W", "b": "", "s": "", "w": ""},
+        outputs={"documents": "B", "words": "B S W", "sentences": "B S"},
+        double=False,
+        cases=[
+            Case(
+                "a document that is not touched stays as it is",
+                {"ids": torch.tensor([[[2, 3], [4, 5]], [[6, 7], [8, 9]]]), "b": 1, "s": 0, "w": 0},
+            ),
+            Case(
+                "a word reaches the words before it and after it",
+                {"ids": torch.tensor([[[2, 3, 4], [5, 6, 7]]]), "b": 0, "s": 0, "w": 1},
+            ),
+            Case(
+                "a word reaches the weight of every sentence of its document",
+                {"ids": torch.tensor([[[2, 3], [4, 5], [6, 7]]]), "b": 0, "s": 1, "w": 0},
+            ),
+            Case(
+                "weights at padding stay 0",
+                {"ids": torch.tensor([[[2, 3, 0], [4, 5, 6], [0, 0, 0]]]), "b": 0, "s": 0, "w": 0},
+            ),
+            Case(
+                "the weight of a word that is alone in its sentence stays 1",
+                {"ids": torch.tensor([[[2, 3], [4, 0]]]), "b": 0, "s": 1, "w": 0},
+            ),
+            Case(
+                "the weight of a sentence that is alone in its document stays 1",
+                {"ids": torch.tensor([[[2, 3], [4, 5]], [[6, 7], [0, 0]]]), "b": 1, "s": 0, "w": 1},
+            ),
+            Case(
+                "it holds for a batch in which all lengths differ",
+                {"ids": _ids, "b": 0, "s": 0, "w": 1},
+            ),
+        ],
+    ),
+    Exercise(
         "fit",
         "7.6",
         inputs={"model": "", "ids": "N S W", "labels": "N", "epochs": "", "rate": ""},
@@ -208,13 +257,18 @@ EXERCISES = [
                 differentiate=False,
             ),
             Case(
-                "one epoch of two batches",
+                "one epoch of two batches of 32",
+                {"model": "example", "ids": _toy[:64], "labels": _toy_labels[:64], "epochs": 1, "rate": 0.1},
+                differentiate=False,
+            ),
+            Case(
+                "a last batch of 8 counts like one of 32",
                 {"model": "example", "ids": _toy, "labels": _toy_labels, "epochs": 1, "rate": 0.1},
                 differentiate=False,
             ),
             Case(
-                "in four epochs the loss falls as it should",
-                {"model": "example", "ids": _toy, "labels": _toy_labels, "epochs": 4, "rate": 0.1},
+                "each epoch has its own order, and the loss falls as it should",
+                {"model": "example", "ids": _toy, "labels": _toy_labels, "epochs": 3, "rate": 0.1},
                 differentiate=False,
             ),
         ],
@@ -245,6 +299,15 @@ EXERCISES = [
                 differentiate=False,
             ),
             Case(
+                "a weight that is large in its own sentence is small in a weak one",
+                {
+                    "word_weights": torch.tensor([[[0.6, 0.4], [0.9, 0.1]]]),
+                    "sentence_weights": torch.tensor([[0.8, 0.2]]),
+                    "k": 2,
+                },
+                differentiate=False,
+            ),
+            Case(
                 "the first word of all is there if k is 1",
                 {"word_weights": _words[:1], "sentence_weights": _sentences[:1], "k": 1},
                 differentiate=False,
@@ -264,7 +327,7 @@ EXERCISES = [
         double=False,
         cases=[
             Case(
-                "one word of one document",
+                "one word of one document: before minus after, for the class predicted before",
                 {"model": "example", "ids": torch.tensor([[[12, 15], [21, 0]]]), "places": torch.tensor([[[1, 0]]])},
                 differentiate=False,
             ),
@@ -278,11 +341,20 @@ EXERCISES = [
                 differentiate=False,
             ),
             Case(
-                "all words of a document",
+                "all words of a document are deleted together",
                 {
                     "model": "example",
                     "ids": torch.tensor([[[12, 15], [21, 33]]]),
                     "places": torch.tensor([[[0, 0], [0, 1], [1, 0], [1, 1]]]),
+                },
+                differentiate=False,
+            ),
+            Case(
+                "each document has places of its own",
+                {
+                    "model": "example",
+                    "ids": torch.tensor([[[12, 15], [21, 33]], [[8, 9], [17, 30]]]),
+                    "places": torch.tensor([[[0, 0]], [[1, 1]]]),
                 },
                 differentiate=False,
             ),
@@ -304,6 +376,10 @@ EXERCISES = [
         inputs={"h": "B S W d", "mask": "B S W"},
         outputs={"documents": "B d"},
         cases=[
+            Case(
+                "the words of a sentence share the weight by their scores",
+                {"h": numbers(32, 1, 2, 3, 2), "mask": torch.ones(1, 2, 3, dtype=torch.bool)},
+            ),
             Case("padded words still count for nothing", _pair),
             Case(
                 "an empty sentence makes no NaN",
@@ -318,6 +394,21 @@ EXERCISES = [
                     "h": numbers(30, 1, 3, 2, 2),
                     "mask": _bool([[[1, 1], [1, 0], [0, 0]]]),
                 },
+            ),
+            Case(
+                "padding counts for nothing, however large it is",
+                {"h": torch.tensor([[[[1.0], [20_000.0]]]]), "mask": _bool([[[1, 0]]])},
+                differentiate=False,
+            ),
+            Case(
+                "a score of -20,000 is a score: its word gets weight 1",
+                {"h": torch.tensor([[[[-20_000.0], [-20_000.0]]]]), "mask": _bool([[[1, 0]]])},
+                differentiate=False,
+            ),
+            Case(
+                "sentences whose scores lie far apart do not disturb each other",
+                {"h": torch.tensor([[[[20_000.0], [0.0]], [[-20_000.0], [0.0]]]]), "mask": _bool([[[1, 0], [1, 0]]])},
+                differentiate=False,
             ),
             Case(
                 "it holds for a batch in which all lengths differ",

@@ -107,8 +107,8 @@ wrong = mistakes_of("AttentionPool")
 
 @wrong(
     "softmax over -inf in a row that is all padding",
-    "Such a row is 0/0, NaN. Fill with torch.finfo(scores.dtype).min, a finite number, and multiply the weights by the "
-    "mask.",
+    "Such a row is 0/0, NaN. masked_softmax keeps it from arising: it fills with a finite number, and sets the weights "
+    "of padding to 0.",
 )
 class PoolInfinity(_Pool):
     def weigh(self, scores, mask):
@@ -168,6 +168,64 @@ class PoolScoresTimesMask(_Pool):
 class PoolInverted(_Pool):
     def weigh(self, scores, mask):
         return torch.softmax(scores.masked_fill(mask, torch.finfo(scores.dtype).min), dim=-1) * mask
+
+
+_LOW = "filling padding with a number that is not low enough, such as -100 or -10,000,"
+_LOWER = "A real score can lie below it, and then padding wins. torch.finfo(scores.dtype).min is the lowest there is."
+
+
+@wrong(_LOW, _LOWER)
+class PoolFillsHundred(_Pool):
+    def weigh(self, scores, mask):
+        return torch.softmax(scores.masked_fill(~mask, -100.0), dim=-1) * mask
+
+
+@wrong(_LOW, _LOWER)
+class PoolFillsTenThousand(_Pool):
+    def weigh(self, scores, mask):
+        return torch.softmax(scores.masked_fill(~mask, -1e4), dim=-1) * mask
+
+
+@wrong(
+    "one maximum for the whole tensor",
+    "A row whose scores lie far below those of another row then has nothing but zeros: 0/0. Each row has a maximum of "
+    "its own: amax(dim=-1, keepdim=True).",
+)
+class PoolOneMaximum(_Pool):
+    def weigh(self, scores, mask):
+        powers = torch.exp(scores - scores[mask].max()) * mask
+        return powers / (powers.sum(dim=-1, keepdim=True) + ~mask.any(dim=-1, keepdim=True))
+
+
+@wrong(
+    "a maximum that is taken over padding as well",
+    "Where padding has the largest score, all real exponentials vanish. Fill the scores before you take the maximum.",
+)
+class PoolMaximumOfPadding(_Pool):
+    def weigh(self, scores, mask):
+        powers = torch.exp(scores - scores.amax(dim=-1, keepdim=True)) * mask
+        return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-30)
+
+
+@wrong(
+    "multiplying weights (N, T) with vectors (N, T, d)",
+    "Their axes do not line up. The weights need a third axis, weights[:, :, None], before they meet the vectors.",
+)
+class PoolTimesVectors(_Pool):
+    def forward(self, h, mask):
+        weights = self.weigh(self.scores(h), mask)
+        return (weights * h).sum(dim=1), weights
+
+
+@wrong(
+    "weights @ h",
+    "@ takes the weights for one matrix, and averages every row's vectors with every row's weights. Give them an axis: "
+    "weights[:, None] @ h, or a sum over weights[:, :, None] * h.",
+)
+class PoolMatrixProduct(_Pool):
+    def forward(self, h, mask):
+        weights = self.weigh(self.scores(h), mask)
+        return weights @ h, weights
 
 
 @wrong(
@@ -268,8 +326,8 @@ def flatten_but_the_last(x):
     "Every document must keep its S rows, or nobody finds the way back. The mask takes care of the empty ones.",
 )
 def flatten_drops_padding(x):
-    rows = x.reshape(-1, *x.shape[2:])
-    return rows[(rows != 0).flatten(1).any(dim=1) & (torch.arange(len(rows), device=x.device) < len(rows) - 1)]
+    rows = x.flatten(0, 1)
+    return rows[(rows != 0).flatten(1).any(dim=1)]
 
 
 @wrong("only the first sentence of each document", "All S sentences become rows: B·S of them.")
@@ -297,67 +355,7 @@ def flatten_detached(x):
     return x.detach().flatten(0, 1)
 
 
-# 7.4 unflatten ------------------------------------------------------------------------------------------------------
-
-wrong = mistakes_of("unflatten")
-
-
-@wrong("S documents of B sentences", "The first axis is B, the number that is passed; S is what is left.")
-def unflatten_swapped(rows, B):
-    return rows.reshape(-1, B, *rows.shape[1:])
-
-
-@wrong(
-    "dealing the rows out like cards, one to each document in turn,",
-    "The sentences of a document stand together: split the first axis into (B, S), and do not transpose.",
-)
-def unflatten_dealt(rows, B):
-    return rows.reshape(-1, B, *rows.shape[1:]).transpose(0, 1)
-
-
-@wrong("cutting pieces of B rows", "chunk and split differ: each document gets S = rows / B of them, not B.")
-def unflatten_pieces_of_b(rows, B):
-    return torch.stack(rows.split(B)[: max(1, len(rows) // B)]).flip(0)
-
-
-@wrong("joining the other axes", "Only the first axis is split; what stands behind it stays: *rows.shape[1:].")
-def unflatten_joins(rows, B):
-    return rows.reshape(B, -1)
-
-
-@wrong(
-    "keeping the last axis alone", "Every axis after the first stays as it is, however many there are: *rows.shape[1:]."
-)
-def unflatten_keeps_last(rows, B):
-    return rows.reshape(B, -1, rows.shape[-1]) if rows.ndim > 1 else rows.reshape(B, -1)
-
-
-@wrong("putting S before B by a transpose", "Documents come first, as everywhere in the course: (B, S, ...).")
-def unflatten_transposed(rows, B):
-    return rows.reshape(B, -1, *rows.shape[1:]).transpose(0, 1)
-
-
-@wrong("the last axis split in place of the first", "The rows are the first axis: that one becomes (B, S).")
-def unflatten_last_axis(rows, B):
-    return rows.transpose(0, -1).unflatten(-1, (B, -1))
-
-
-@wrong("the mean over each document", "The sentences are pooled later. Here they are only put back.")
-def unflatten_mean(rows, B):
-    return rows.reshape(B, -1, *rows.shape[1:]).mean(dim=1)
-
-
-@wrong("a list of documents", says="it should return a tensor")
-def unflatten_list(rows, B):
-    return list(rows.chunk(B))
-
-
-@wrong("cutting the rows off from the graph", "The word encoder behind them is learned: leave .detach() out.")
-def unflatten_detached(rows, B):
-    return rows.detach().unflatten(0, (B, -1))
-
-
-# 7.5 HierarchicalAttention ------------------------------------------------------------------------------------------
+# 7.4 HierarchicalAttention ------------------------------------------------------------------------------------------
 
 
 def _encode(gru, x, mask):
@@ -516,6 +514,122 @@ class ModelLogitsAlone(_Model):
         return super().forward(ids)[0]
 
 
+# 7.5 what_changes ---------------------------------------------------------------------------------------------------
+
+
+def _reach(ids, b, s):
+    """What the word reaches: documents (B,), words of its sentence (B, S, W), sentences of its document (B, S)."""
+    documents = torch.arange(len(ids)) == b
+    real = (ids != 0).any(-1)
+    words = torch.zeros_like(ids, dtype=torch.bool)
+    words[b, s] = ids[b, s] != 0
+    return documents, words, documents[:, None] & real
+
+
+def _shared(rows):
+    """False where only one place of a row is left: its weight is 1, whatever happens."""
+    return rows & (rows.sum(-1, keepdim=True) > 1)
+
+
+wrong = mistakes_of("what_changes")
+
+
+@wrong(
+    "a change in every document of the batch",
+    "Documents lie in one tensor, but no step of the model mixes them: only document b changes.",
+)
+def changes_everywhere(ids, b, s, w):
+    return torch.ones(len(ids), dtype=torch.bool), _shared(ids != 0), _shared((ids != 0).any(-1))
+
+
+@wrong(
+    "a change of the replaced word's weight alone",
+    "The weights of a sentence sum to 1, and the GRU has carried the word to its neighbours: all weights of the "
+    "sentence change.",
+)
+def changes_one_word(ids, b, s, w):
+    documents, _, sentences = _reach(ids, b, s)
+    words = torch.zeros_like(ids, dtype=torch.bool)
+    words[b, s, w] = int((ids[b, s] != 0).sum()) > 1
+    return documents, words, _shared(sentences)
+
+
+@wrong(
+    "a change from the replaced word on, to the right",
+    "One reader of the GRU comes from the right, so the words before it change too. And weights that sum to 1 cannot "
+    "change on one side alone.",
+)
+def changes_to_the_right(ids, b, s, w):
+    documents, words, sentences = _reach(ids, b, s)
+    return documents, _shared(words) & (torch.arange(ids.shape[2]) >= w), _shared(sentences)
+
+
+@wrong(
+    "a change of the word weights in all sentences of the document",
+    "The words of a sentence are weighed without a look at any other: the word GRU and the word pool see one row.",
+)
+def changes_words_everywhere(ids, b, s, w):
+    documents, _, sentences = _reach(ids, b, s)
+    return documents, _shared((ids != 0) & documents[:, None, None]), _shared(sentences)
+
+
+@wrong(
+    "a change of one sentence's weight alone",
+    "The sentence weights of a document sum to 1, and the sentence GRU reads all of its sentences: all of them change.",
+)
+def changes_one_sentence(ids, b, s, w):
+    documents, words, sentences = _reach(ids, b, s)
+    return documents, _shared(words), _shared(sentences) & (torch.arange(ids.shape[1]) == s)
+
+
+@wrong(
+    "sentence weights that stay as they are",
+    "A sentence's vector is an average of its words' states, which change; its score is computed from that vector.",
+)
+def changes_no_sentence(ids, b, s, w):
+    documents, words, sentences = _reach(ids, b, s)
+    return documents, _shared(words), torch.zeros_like(sentences)
+
+
+@wrong(
+    "a change at padding, too,",
+    "Padding has weight 0 before and after: start from the two masks.",
+)
+def changes_at_padding(ids, b, s, w):
+    documents = torch.arange(len(ids)) == b
+    words = torch.zeros_like(ids, dtype=torch.bool)
+    words[b, s] = int((ids[b, s] != 0).sum()) > 1
+    alone = int((ids[b] != 0).any(-1).sum()) < 2
+    return documents, words, documents[:, None].expand(-1, ids.shape[1]) & (not alone)
+
+
+@wrong(
+    "a change of weights that have nobody to share with",
+    "A softmax over one place is 1, whatever the score: the weight of a word alone in its sentence stays, and so does "
+    "that of a sentence alone in its document.",
+)
+def changes_the_lonely(ids, b, s, w):
+    return _reach(ids, b, s)
+
+
+@wrong(
+    "a change of the weight of a word that is alone in its sentence",
+    "A softmax over one place is 1, whatever the score. For sentences it is right.",
+)
+def changes_the_lonely_word(ids, b, s, w):
+    documents, words, sentences = _reach(ids, b, s)
+    return documents, words, _shared(sentences)
+
+
+@wrong(
+    "a change of the weight of a sentence that is alone in its document",
+    "A softmax over one place is 1, whatever the score. For words it is right.",
+)
+def changes_the_lonely_sentence(ids, b, s, w):
+    documents, words, sentences = _reach(ids, b, s)
+    return documents, _shared(words), sentences
+
+
 # 7.6 fit ------------------------------------------------------------------------------------------------------------
 
 
@@ -636,6 +750,19 @@ def fit_last_loss(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, _right_batch, together=lambda found: found[-1])
 
 
+@wrong(
+    "a mean in which each batch counts as often as it has documents",
+    "A batch counts once, however many documents it has: the mean of the batches' losses, sum(found) / len(found).",
+)
+def fit_weighs_batches(model, ids, labels, epochs, rate):
+    sizes = [len(rows) for rows in _batches(len(ids), 0, ids.device)]
+
+    def together(found):
+        return sum(x * size for x, size in zip(found, sizes, strict=True)) / len(ids)
+
+    return _fit(model, ids, labels, epochs, rate, _right_batch, together=together)
+
+
 @wrong("the sum of the batches' losses", "Divide by the number of batches: it should be their mean.")
 def fit_sum_of_losses(model, ids, labels, epochs, rate):
     return _fit(model, ids, labels, epochs, rate, _right_batch, together=sum)
@@ -670,7 +797,7 @@ def fit_one_batch(model, ids, labels, epochs, rate):
 
 @wrong(
     "climbing up rather than down",
-    "Something turned the sign of the loss around. Cross-entropy is what should become small.",
+    "Cross-entropy is what should become small: take it as cross_entropy returns it, without a minus.",
 )
 def fit_uphill(model, ids, labels, epochs, rate):
     def batch(model, optimiser, ids, labels, rows):
@@ -960,7 +1087,8 @@ wrong = mistakes_of("repaired_documents")
 
 @wrong(
     "the function as it was published",
-    "A row of nothing but -inf is NaN after the softmax, and 0 times NaN is NaN. Fill with a finite number.",
+    "A row of nothing but -inf is NaN after the softmax, and 0 times NaN is NaN. Fill with a finite number, or use "
+    "masked_softmax.",
 )
 def repaired_not_at_all(h, mask):
     return _published(h, mask)
@@ -1018,6 +1146,27 @@ def repaired_wrong_axis(h, mask):
 @wrong("equal weights for all words", "Only the empty sentences were wrong. The attention over words stays.")
 def repaired_without_attention(h, mask):
     weights = mask / mask.sum(-1, keepdim=True).clamp(min=1)
+    return (weights[..., None] * h).sum(dim=2).sum(dim=1) / mask.any(dim=-1).sum(dim=1, keepdim=True)
+
+
+@wrong(
+    "filling padding with a number that is not low enough, such as -100 or -10,000,",
+    "A real score can lie below it, and then padding wins. torch.finfo(scores.dtype).min is the lowest there is.",
+)
+def repaired_fills_hundred(h, mask):
+    weights = torch.softmax(h.sum(-1).masked_fill(~mask, -100.0), dim=-1) * mask
+    return (weights[..., None] * h).sum(dim=2).sum(dim=1) / mask.any(dim=-1).sum(dim=1, keepdim=True)
+
+
+@wrong(
+    "one maximum for the whole tensor",
+    "A sentence whose scores lie far below those of another one then has nothing but zeros. torch.softmax takes a "
+    "maximum for each row.",
+)
+def repaired_one_maximum(h, mask):
+    scores = h.sum(-1).masked_fill(~mask, torch.finfo(h.dtype).min)
+    powers = torch.exp(scores - scores.max()) * mask
+    weights = powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-30)
     return (weights[..., None] * h).sum(dim=2).sum(dim=1) / mask.any(dim=-1).sum(dim=1, keepdim=True)
 
 

@@ -19,13 +19,13 @@
 #
 # | | |
 # |---|---|
-# | time | 90 minutes, of which two are training |
+# | time | 155 minutes in two sittings |
 # | difficulty | demanding: many small parts that have to fit |
-# | builds on | lesson 01: additive scores; lesson 02: $-\ln p$ of the right answer; lesson 05: masks; lesson 06: cross-attention; lesson 07: a training loop; what a GRU does |
+# | builds on | lesson 01: additive scores; lesson 02: $-\ln p$ of the right answer; lesson 05: masks; lesson 06: cross-attention; lesson 07: the GRU, a training loop, validation |
 # | you will write | 8 pieces of a translator, a test that finds other people's mistakes, a counterexample and a repair |
 #
-# Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution; it
-# tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
+# **Its English is small.** All sentences, of training and test, come from word lists and one grammar, so that the right links are
+# known. The numbers below say much about the machine and nothing about translating a newspaper.
 
 # %% given="setup"
 import subprocess
@@ -39,6 +39,7 @@ import math
 import os
 import tempfile
 import textwrap
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,23 +51,24 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attention_course import check, device, plots
+from attention_course.bar import bar
 from attention_course.data import translation
 
 device.seed(8)
-where = device.pick()  # a GPU if there is one; nothing below has to be changed for it
-graded = "ATTENTION_GRADING" in os.environ  # a grader runs every cell, and does not train to the end once more
+where = device.pick()  # a GPU if there is one
+graded = "ATTENTION_GRADING" in os.environ  # then nothing is trained to the end
 PAD, BOS, EOS = translation.Vocabulary.PAD, translation.Vocabulary.BOS, translation.Vocabulary.EOS
 check.start("08")
 
 # %% [markdown]
 # ## 1 · Sentences with known links
 #
-# You have the parts: scores, softmax, masks, attention from one sequence to another. Here they become a machine that does
-# something. It reads an English sentence and writes a French one, and nobody tells it which word belongs to which.
+# You have the parts: scores, softmax, masks, attention from one sequence to another. Here they become a machine that reads an English
+# sentence and writes a French one, and nobody tells it which word belongs to which.
 #
-# To find out whether it discovers that by itself, we need sentences for which the answer is known. The course makes them, from
-# word lists and a small grammar that knows both languages: 20,000 pairs for training, others for testing, and for each pair the
-# **gold links**, the words that translate each other. The model never sees the links. Here are the first pairs of the test:
+# To find out whether it discovers that by itself, we need sentences for which the answer is known. The course's grammar knows both
+# languages: 20,000 pairs for training, others for testing, and for each pair the **gold links**, the words that translate each
+# other. The model never sees the links. Here are the first pairs of the test:
 
 # %% given="corpus"
 training = translation.load("train")
@@ -111,9 +113,8 @@ print("target_out ", two.target_out.tolist())
 
 # %% [markdown]
 # The target comes twice. At each place the decoder reads `target_in` up to there and should say `target_out`: after `<bos>` the
-# first word, after the first word the second, after the last one `<eos>`. That is **teacher forcing**: in training, the decoder
-# always reads the *right* words so far, whatever it would have written itself. All places of a sentence can then be computed at
-# once. Later, when nobody knows the right words, it has to read its own.
+# first word, after the last one `<eos>`. That is **teacher forcing**: in training, the decoder always reads the *right* words so far,
+# whatever it would have written itself. All places of a sentence can then be computed at once.
 #
 # ## 2 · Reading in both directions
 #
@@ -121,11 +122,11 @@ print("target_out ", two.target_out.tolist())
 # each (the $T_k$ of lesson 01) and $T$ the French ones ($T_q$). $H$ is the size of an encoder's state in one direction, and $D$
 # that of a decoder's state.
 #
-# The **encoder** turns each source word into a vector that knows its surroundings. A recurrent network such as a GRU goes through
-# the sentence word by word, and its state after "cat" has seen "The cat". It has not seen what follows, though, and a translator
-# has to: whether "flies" is a verb or an animal is decided further on. So a second GRU reads from right to left, and the vector
-# of a word is both states side by side. That is a **bidirectional** encoder. (An LSTM would do as well. It carries two states
-# where a GRU carries one, so each of them would need a bridge and would have to be handed on; the ideas below stay the same.)
+# The **encoder** turns each source word into a vector that knows its surroundings. The GRU of lesson 07 goes through the sentence
+# word by word: $h_t = z_t \odot h_{t-1} + (1 - z_t) \odot n_t$, where the gate $z_t$ decides how much of the old state stays, and the
+# proposal $n_t$ comes from the word and the old state. Its state after "cat" has seen "The cat", and not what follows. A translator
+# has to: whether "flies" is a verb or an animal is decided further on. So a second GRU reads from right to left, and the vector of
+# a word is both states side by side: a **bidirectional** encoder.
 #
 # Now mind the padding. Lesson 07 packed its sentences for you; here is why. The backward reader of a short sentence *begins* with
 # the padding, and the forward one *ends* with it:
@@ -135,8 +136,8 @@ print("target_out ", two.target_out.tolist())
 # | forward | reads the cat sleeps `<pad>` `<pad>` | its last state has read two words too many |
 # | backward | reads `<pad>` `<pad>` sleeps cat the | *all* its states have read them |
 #
-# The same sentence would get other vectors in other company. The remedy is a **packed sequence**: PyTorch packs the batch without
-# its padding, and the GRU runs over each sentence for exactly as many steps as it has words.
+# The remedy is a **packed sequence**: PyTorch packs the batch without its padding, and the GRU runs over each sentence for exactly as many
+# steps as it has words.
 #
 # | call | does |
 # |---|---|
@@ -154,20 +155,26 @@ class Encoder(nn.Module):
     """A bidirectional GRU over word vectors, which never reads padding.
 
     Args:
-        words: how many words the vocabulary has. d_embed: numbers in a word's vector. d_hidden: numbers in a state, H.
+        words: how many words the vocabulary has. d_embed: numbers in a word's vector.
+        d_hidden: numbers in a state, H.
 
-    Its parts are self.embed, an nn.Embedding, and self.rnn, an nn.GRU with batch_first=True and bidirectional=True.
+    Its parts are self.embed, an nn.Embedding, and self.rnn, an nn.GRU with batch_first=True and
+    bidirectional=True.
     """
 
     def __init__(self, words: int, d_embed: int, d_hidden: int):
         super().__init__()
-        # TODO: make self.embed and self.rnn as the docstring says
+        # TODO: make self.embed and self.rnn
         ### BEGIN SOLUTION
         self.embed = nn.Embedding(words, d_embed)
         self.rnn = nn.GRU(d_embed, d_hidden, batch_first=True, bidirectional=True)
         ### END SOLUTION
 
-    def forward(self, source: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(
+        self,
+        source: torch.Tensor,
+        lengths: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Read a batch of sentences.
 
         Args:
@@ -175,10 +182,12 @@ class Encoder(nn.Module):
             lengths: (B,), how many words each sentence has, in any order.
 
         Returns:
-            states: (B, S, 2H), forward and backward state of each word side by side, zeros at the padding;
-            last: (2, B, H), the state in which the forward reader ended, then that of the backward reader.
+            states: (B, S, 2H), forward and backward state of each word side by side, zeros at the
+            padding;
+            last: (2, B, H), the state in which the forward reader ended, then that of the backward
+            reader.
         """
-        # TODO: embed, pack, run self.rnn, unpack to the full length S; return the states and the last states
+        # TODO: the states of every word, and the last ones
         ### BEGIN SOLUTION
         vectors = self.embed(source)  # (B, S, d_embed)
         packed = pack_padded_sequence(vectors, lengths.cpu(), batch_first=True, enforce_sorted=False)
@@ -200,10 +209,9 @@ class Encoder(nn.Module):
 # input it is the state after each sentence's own last word (forward) and after its first word (backward).
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `states, last = self.rnn(pack_padded_sequence(self.embed(source), ...))`, then `states, _ = pad_packed_sequence(states, ...,
-# total_length=source.shape[1])`
+# `vectors`, `packed`, `states, last`, `states, _`: one line each, in the order of the table, and a `return`.
 #
 # </details>
 
@@ -216,8 +224,8 @@ if not batch_first:
     raise check.CheckFailed(
         "Encoder (exercise 8.1)",
         "self.rnn was made without batch_first=True.",
-        cause="Packed input hides that: its numbers come out the same. But the next cell runs self.rnn on a batch that "
-        "is not packed, and there it would take words for sentences.",
+        cause="Packed input hides that: its numbers come out the same. But the next cell runs "
+        "self.rnn on a batch that is not packed, where it would take words for sentences.",
     )
 check.exercise("Encoder", Encoder)
 ### BEGIN HIDDEN TESTS
@@ -243,21 +251,19 @@ assert set(check.parameters(_net)) == {"embed.weight"} | {f"rnn.{k}" for k, _ in
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# See what packing saves you from. Below, one sentence is read alone and in the company of a longer one, by your encoder and by the
-# same GRU without packing.
+# See what packing saves you from:
 
 # %%
 device.seed(1)
 encoder = Encoder(len(english), 8, 8).to(where)
-short = the_cat.source
-alone = torch.tensor([english.encode(short)], device=where)
-padded = torch.cat([alone, torch.zeros(1, 4, dtype=torch.long, device=where)], dim=1)  # four columns of padding
-lengths = torch.tensor([len(short)])
+n = len(the_cat.source)
+alone = torch.tensor([english.encode(the_cat.source)], device=where)
+padded = nn.functional.pad(alone, (0, 4))  # four columns of padding
 with torch.no_grad():
-    kept = (encoder(padded, lengths)[0][:, : len(short)] - encoder(alone, lengths)[0]).norm()
-    spoilt = (encoder.rnn(encoder.embed(padded))[0][:, : len(short)] - encoder.rnn(encoder.embed(alone))[0]).norm()
-print("packed: padding changes the states:", bool(kept > 1e-3))
-print("not packed: padding changes the states:", bool(spoilt > 1e-3))
+    packed = [encoder(x, torch.tensor([n]))[0][:, :n] for x in (alone, padded)]
+    unpacked = [encoder.rnn(encoder.embed(x))[0][:, :n] for x in (alone, padded)]
+print("packed: padding changes the states:", not torch.allclose(*packed, atol=1e-3))
+print("not packed: padding changes the states:", not torch.allclose(*unpacked, atol=1e-3))
 
 # %% [markdown]
 # ## 3 · The bridge
@@ -292,7 +298,7 @@ def bridge(last: torch.Tensor, W: torch.Tensor, b: torch.Tensor) -> torch.Tensor
     """Make the decoder's first state out of the encoder's last ones.
 
     Args:
-        last: (2L, B, H), the last states of a bidirectional encoder of L layers, as nn.GRU returns them.
+        last: (2L, B, H), the last states of a bidirectional nn.GRU of L layers.
         W: (2H, D). b: (D,).
 
     Returns:
@@ -301,7 +307,7 @@ def bridge(last: torch.Tensor, W: torch.Tensor, b: torch.Tensor) -> torch.Tensor
     Example:
         last [[[0.2]], [[-0.5]]], W [[1], [2]] and b [1.3] give [[0.4621]].
     """
-    # TODO: the top layer's two states side by side, (B, 2H); then W, b and tanh
+    # TODO: the decoder's first state, for any L
     ### BEGIN SOLUTION
     both = torch.cat([last[-2], last[-1]], dim=-1)  # (B, 2H)
     return torch.tanh(both @ W + b)
@@ -320,9 +326,9 @@ def bridge(last: torch.Tensor, W: torch.Tensor, b: torch.Tensor) -> torch.Tensor
 # tensors side by side. Forward comes first.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `both = torch.cat([last[...], last[-1]], dim=-1)`, then `return torch.tanh(both @ ... + ...)`
+# `both = ...` of shape `(B, 2H)`, then a `return` with the formula.
 #
 # </details>
 
@@ -359,8 +365,8 @@ assert all(g is not None for g in check.gradients(bridge, _last, _W, _b))
 # These vectors are columns. With one vector in each row, as tensors have them, $W_q^\top d_t$ is `states @ W_q`.
 #
 # Two things are new. The keys $k_j = W_k^\top h_j$ are the same at every step, so they are computed once for each sentence and
-# handed over ready. And there is a **mask**, `True` where a word stands and `False` at padding, as in lesson 05: padding gets
-# weight 0 exactly. If a row has nothing to look at, its weights and its context are 0, not `nan`.
+# handed over ready. And there is a **mask**, `True` where a word stands and `False` at padding. Your `masked_softmax` of exercise 5.4
+# is given again for it: padding gets weight 0 exactly, and where there is nothing to look at, weights and context are 0.
 #
 # By hand, with numbers in place of vectors, $W_q = 1$ and $w = 2$: the state is 0.5, the keys are −0.5, 0.5 and, at the padding, 9.
 # The scores are $2 \tanh 0 = 0$ and $2 \tanh 1 \approx 1.52$; $e^0 = 1$ and $e^{1.52} \approx 4.59$; the weights are
@@ -368,7 +374,16 @@ assert all(g is not None for g in check.gradients(bridge, _last, _W, _b))
 #
 # In training all $T$ states of a sentence are known at once, because of teacher forcing, and all of them can attend at once. In
 # writing there is one state at a time: $T = 1$. One function serves both.
-#
+
+
+# %% given="masked_softmax"
+def masked_softmax(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Softmax over the last axis, 0 at padding; a row with nothing to look at is all 0."""
+    weights = torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1)
+    return weights.masked_fill(~mask, 0.0)
+
+
+# %% [markdown]
 # ### Exercise 8.3: attend
 
 
@@ -384,25 +399,27 @@ def attend_step(
     """Let decoder states look at the source, with additive scores and a mask.
 
     Args:
-        states: (B, T, D), one decoder state for each step; T is 1 while a sentence is being written.
+        states: (B, T, D), one decoder state for each step; T is 1 while a sentence is written.
         keys: (B, S, A), ready to be added to. values: (B, S, V), what is averaged.
-        mask: (B, S), True where a source word stands, False at padding. There, too, keys and values are finite
-            (lesson 06 shows what to do where they are not).
+        mask: (B, S), True where a source word stands, False at padding. There, too, keys and values
+            are finite (lesson 06 shows what to do where they are not).
         W_q: (D, A), makes queries of the states. w: (A,), reads the score off.
 
     Returns:
-        context: (B, T, V), and weights: (B, T, S), 0 at padding; a row with nothing to look at is all 0.
+        context: (B, T, V), and
+        weights: (B, T, S), 0 at padding, whatever the size of the scores; a row with nothing to
+        look at is all 0.
 
     Example:
-        states [[[0.5]]], keys [[[-0.5], [0.5], [9]]], values [[[1], [0], [100]]], mask [[True, True, False]],
-        W_q [[1]] and w [2] give the context [[[0.1790]]] and the weights [[[0.1790, 0.8210, 0]]].
+        states [[[0.5]]], keys [[[-0.5], [0.5], [9]]], values [[[1], [0], [100]]],
+        mask [[True, True, False]], W_q [[1]] and w [2] give the context [[[0.1790]]] and the
+        weights [[[0.1790, 0.8210, 0]]].
     """
-    # TODO: scores (B, T, S); mask, softmax over S, and 0 where the mask is False; then average the values
+    # TODO: the context and the weights of every step
     ### BEGIN SOLUTION
     moved = (states @ W_q)[:, :, None, :]  # (B, T, 1, A)
     scores = torch.tanh(moved + keys[:, None, :, :]) @ w  # (B, T, S)
-    keep = mask[:, None, :]  # (B, 1, S)
-    weights = torch.softmax(scores.masked_fill(~keep, torch.finfo(scores.dtype).min), dim=-1) * keep
+    weights = masked_softmax(scores, mask[:, None, :])
     return weights @ values, weights
     ### END SOLUTION
 
@@ -415,14 +432,13 @@ def attend_step(
 # </details>
 # <details><summary>Hint 2: the idea</summary>
 #
-# `mask[:, None, :]` has shape `(B, 1, S)`. Fill the scores where it is `False` with the lowest *finite* number,
-# `torch.finfo(scores.dtype).min`, take softmax, and multiply by the mask: a row without any `True` then becomes 0 and never `nan`.
+# `mask[:, None, :]` has shape `(B, 1, S)`. Queries and keys meet in a tensor `(B, T, S, A)`: give the one an axis for $S$ and the
+# other an axis for $T$. The product with `w` takes the last axis away.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `scores = torch.tanh((states @ W_q)[:, :, None, :] + keys[...]) @ w`, then
-# `weights = torch.softmax(scores.masked_fill(~mask[:, None, :], ...), dim=-1) * mask[:, None, :]`
+# `moved = ...` `(B, T, 1, A)`, `scores = ...` `(B, T, S)`, `weights = masked_softmax(...)`, and a product with `values`.
 #
 # </details>
 
@@ -462,19 +478,19 @@ assert check.unchanged(attend_step, _q, _k, _v, _mask, _Wq, _u)
 # and context together say which word comes next.
 #
 # `build` makes three models: the translator; a translator **without attention**, whose context is the bridge's vector at every
-# step, so that all it knows of the sentence has to fit into that one vector; and a "toy" which looks at nothing but the word before,
-# for checks.
+# step, so that all it knows of the sentence has to fit into that one vector; and a "toy" for checks, which looks at nothing but
+# the word before (its code is folded).
 
 
 # %% given="translator"
 class Memory(NamedTuple):
-    """What the encoder leaves: the model, then keys (B, S, A), values (B, S, 2H), mask (B, S) and start (B, D)."""
+    """What the encoder leaves for the decoder."""
 
     model: nn.Module
-    keys: torch.Tensor
-    values: torch.Tensor
-    mask: torch.Tensor
-    start: torch.Tensor
+    keys: torch.Tensor  # (B, S, A)
+    values: torch.Tensor  # (B, S, 2H)
+    mask: torch.Tensor  # (B, S)
+    start: torch.Tensor  # (B, D), from the bridge
 
 
 def matrix(*shape: int) -> nn.Parameter:
@@ -483,7 +499,7 @@ def matrix(*shape: int) -> nn.Parameter:
 
 
 class Translator(nn.Module):
-    """Encoder, bridge, attention (unless it is switched off) and a decoder, each with d numbers in a state."""
+    """Encoder, bridge, attention (or none) and a decoder, each with d numbers in a state."""
 
     def __init__(self, source_words: int, target_words: int, d: int, attention: bool = True):
         super().__init__()
@@ -493,7 +509,8 @@ class Translator(nn.Module):
         self.embed = nn.Embedding(target_words, d)
         self.rnn = nn.GRU(d, d, batch_first=True)
         if attention:
-            self.W_q, self.W_k, self.w = matrix(d, d), matrix(2 * d, d), nn.Parameter(torch.randn(d) / math.sqrt(d))
+            self.W_q, self.W_k = matrix(d, d), matrix(2 * d, d)
+            self.w = nn.Parameter(torch.randn(d) / math.sqrt(d))
         self.combine = nn.Linear(3 * d if attention else 2 * d, d)
         self.out = nn.Linear(d, target_words)
 
@@ -504,30 +521,33 @@ class Translator(nn.Module):
         keys = values @ self.W_k if self.attention else values
         return Memory(self, keys, values, source != PAD, start), start
 
-    def read_off(self, states: torch.Tensor, memory: Memory) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def read_off(self, states: torch.Tensor, m: Memory) -> tuple[torch.Tensor, torch.Tensor | None]:
         """From decoder states (B, T, d) to logits (B, T, words) and weights (B, T, S)."""
         if self.attention:
-            context, weights = attend_step(states, memory.keys, memory.values, memory.mask, self.W_q, self.w)
+            context, weights = attend_step(states, m.keys, m.values, m.mask, self.W_q, self.w)
         else:
-            context, weights = memory.start[:, None].expand_as(states), None
+            context, weights = m.start[:, None].expand_as(states), None
         return self.out(torch.tanh(self.combine(torch.cat([states, context], dim=-1)))), weights
 
     def forward(self, source: torch.Tensor, lengths: torch.Tensor, target_in: torch.Tensor):
-        """Teacher forcing: logits (B, T, words) for the word after each of target_in (B, T), and weights (B, T, S)."""
+        """Teacher forcing: logits (B, T, words) for the word after each of target_in; weights."""
         memory, start = self.remember(source, lengths)
         states, _ = self.rnn(self.embed(target_in), start[None])  # all T steps in one call
         return self.read_off(states, memory)
 
 
+# %% given="build"
+# @title `build`, and the toy for checks
 class Toy(nn.Module):
-    """Says the next word from the word before it alone, by a table of logits that starts at 0."""
+    """Says the next word from the word before it alone, by a table of logits and a bias that start at 0."""
 
     def __init__(self, words: int = 7):
         super().__init__()
         self.table = nn.Parameter(torch.zeros(words, words))
+        self.bias = nn.Parameter(torch.zeros(words))
 
     def forward(self, source: torch.Tensor, lengths: torch.Tensor, target_in: torch.Tensor):
-        return 8 * self.table[target_in], None  # 8, so that its gradients are long enough to be clipped
+        return 8 * self.table[target_in] + self.bias, None  # 8, so that gradients are long enough to be clipped
 
 
 models: dict[str, nn.Module] = {}  # the model last built under each name
@@ -557,8 +577,11 @@ def build(name: str, d: int = 96) -> nn.Module:
 #
 # * Over the **four words**: $(0.1 + 0.5 + 0.9 + 2.5) / 4 = 1.0$. This is the one we want: each word that is to be learned counts the same.
 # * Over all six places: the model soon learns that `<pad>` follows `<pad>`, at a loss of 0, and the mean is $4.0 / 6 \approx 0.67$. It
-#   looks better than it is, it changes with the company that a sentence is in, and part of each update goes into learning `<pad>`.
+#   looks better than it is, and changes with the company that a sentence is in.
 # * The mean of the sentences' means: $(0.5 + 2.5) / 2 = 1.5$. A word in a short sentence then counts more than one in a long sentence.
+#
+# Often its exponential is reported, the **perplexity**: $e^{1.0} \approx 2.7$ says that the model is as unsure as if it had to guess among
+# 2.7 equally likely words.
 #
 # ### Exercise 8.4: the masked loss
 
@@ -572,12 +595,14 @@ def masked_cross_entropy(logits: torch.Tensor, target: torch.Tensor) -> torch.Te
         target: (B, T), the number of the right word; 0 is padding. At least one is not.
 
     Returns:
-        The loss, a tensor without axes. Which finite numbers the logits hold at padding does not matter.
+        The loss, a tensor without axes, of the dtype of the logits. Which finite numbers the logits
+        hold at padding does not matter.
 
     Example:
-        logits [[[0, 0], [5, 7]]] and target [[1, 0]] give 0.6931, which is ln 2: the second place is padding.
+        logits [[[0, 0], [5, 7]]] and target [[1, 0]] give 0.6931, which is ln 2: the second place
+        is padding.
     """
-    # TODO: keep the places whose target is not PAD, then take the mean of -log_softmax at the right words
+    # TODO: the loss
     ### BEGIN SOLUTION
     real = target != PAD  # (B, T)
     logarithms = torch.log_softmax(logits[real], dim=-1)  # (real places, words)
@@ -597,9 +622,9 @@ def masked_cross_entropy(logits: torch.Tensor, target: torch.Tensor) -> torch.Te
 # cross-entropy: `nn.functional.cross_entropy` does it, or `torch.log_softmax` and `gather`.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `real = target != ...`, then `return nn.functional.cross_entropy(logits[...], target[...])`
+# `real = ...`, then a `return` with the cross-entropy of what is real.
 #
 # </details>
 
@@ -636,36 +661,43 @@ assert check.unchanged(masked_cross_entropy, _logits, _target)
 ### END HIDDEN TESTS
 
 # %%
-batch = next(translation.batches(training, english, french, size=64, seed=0, device=where))
 unsorted = translation.batch(training[:64], english, french, device=where)
-for name, one in (("64 sentences as they come", unsorted), ("64 sentences of near-equal length", batch)):
-    print(f"{name}: {(one.target_out == PAD).float().mean().item():.0%} of the places are padding")
+batch = next(translation.batches(training, english, french, size=64, seed=0, device=where))
+for name, one in (("as they come", unsorted), ("of near-equal length", batch)):
+    share = (one.target_out == PAD).float().mean().item()
+    print(f"64 sentences {name}: {share:.0%} of the places are padding")
 untrained = build("with attention")
 with torch.no_grad():
     loss = masked_cross_entropy(untrained(*batch[:3])[0], batch.target_out).item()
-print(f"loss of the untrained model {loss:.1f}; a guess among {len(french)} words costs {math.log(len(french)):.1f}")
+guess = math.log(len(french))  # of a guess among all words
+print("the untrained model's loss is within 0.3 of a guess's:", abs(loss - guess) < 0.3)
 
 # %% [markdown]
 # Padding is also work: every place of it is computed. So `translation.batches` puts sentences of near-equal length together.
 #
 # ## 6 · Writing, greedily
 #
-# Reading French that somebody else wrote is training. To write, the decoder has to choose, word by word, and to live with its
-# choices. All it needs is one function:
+# To write, the decoder has to choose, word by word, and to live with its choices. All it needs is one function:
 
 
 # %% given="step"
-def step(memory: Any, words: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def step(
+    memory: Any,
+    words: torch.Tensor,
+    state: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Go on by one word.
 
     Args:
-        memory: the memory of N sentences, or of one that N hypotheses share. For trying things out, it may also be a
-            table of log-probabilities, (words, words, words): of the next word, given the last two.
+        memory: the memory of N sentences, or of one that N hypotheses share. For trying things out,
+            it may also be a table of log-probabilities, (words, words, words): of the next word,
+            given the last two.
         words: (N,), the word written last, `BOS` at the start.
         state: (N, ...), the decoder's state; with a table it is the word before the last one, (N,).
 
     Returns:
-        (N, words), the log-probability of each next word, and the new state, which belongs to these N words.
+        (N, words), the log-probability of each next word, and the new state, which belongs to these
+        N words.
     """
     if isinstance(memory, torch.Tensor):
         return memory[state, words], words
@@ -674,6 +706,8 @@ def step(memory: Any, words: torch.Tensor, state: torch.Tensor) -> tuple[torch.T
     return torch.log_softmax(logits[:, 0], dim=-1), states[:, 0]
 
 
+# %% given="roads"
+# @title A table of eight words, to follow with a finger
 toy_words = ["<pad>", "<bos>", "<eos>", "<unk>", "un", "le", "chat", "chien", "oiseau"]
 
 
@@ -718,15 +752,15 @@ def greedy_decode(memory: Any, state: torch.Tensor, limit: int) -> list[list[int
 
     Args:
         memory: as for `step`, of N sentences. state: (N, ...), the state to start from.
-        limit: how many words a sentence may have at most; one that has not ended by then is cut there.
+        limit: how many words a sentence may have at most; one that has not ended by then is cut.
 
     Returns:
         For each sentence the list of its words' numbers, without BOS, and up to EOS but without it.
 
     Example:
-        greedy_decode(roads, torch.zeros(1, dtype=torch.long), 5) gives [[4, 6]], which is "un chat".
+        greedy_decode(roads, torch.zeros(1, dtype=torch.long), 5) gives [[4, 6]], "un chat".
     """
-    # TODO: start from BOS; in a loop call `step` and take the argmax; at the end cut each row at its first EOS
+    # TODO: the sentences, all at once
     ### BEGIN SOLUTION
     words = torch.full((len(state),), BOS, device=state.device)
     written, ended = [], torch.zeros_like(words, dtype=torch.bool)
@@ -755,10 +789,10 @@ def greedy_decode(memory: Any, state: torch.Tensor, limit: int) -> list[list[int
 # each sentence of it. `row[: row.index(EOS)]` is what stands before the first `EOS`, if there is one.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# In `for _ in range(limit)`: `scores, state = step(...)`, `words = scores.argmax(...)`, and the words go into the list. You may
-# stop early when every sentence has ended; it saves time and changes nothing.
+# First words, an empty list, a loop over `range(limit)` with one call of `step`, one choice, and the choice into the list; then
+# rows, cut. You may stop early when every sentence has ended; it saves time and changes nothing.
 #
 # </details>
 
@@ -807,8 +841,8 @@ assert check.unchanged(greedy_decode, _table, _starts, 5)
 #
 # Each **hypothesis** carries three things: the logarithm of its probability so far (products of small numbers run out of digits,
 # sums of logarithms do not), its words, and *its own* decoder state. A finished hypothesis keeps its total and is not extended
-# any more, but it stays in the beam. It takes one of the places, and can still be pushed out by better ones. (Other programs move
-# the finished ones to a list of their own. That is a different search, with other results.)
+# any more, but it stays in the beam: it takes one of the places, and can still be pushed out by better ones. (Other programs move
+# the finished ones to a list of their own, with other results.)
 #
 # At the end one has to choose. Every further word makes a sentence less probable, so the highest total favours short sentences. The
 # usual remedy is to compare the total **per word**: $\ln(0.36) / 3 \approx -0.34$ for "le chat `<eos>`", against
@@ -818,32 +852,40 @@ assert check.unchanged(greedy_decode, _table, _starts, 5)
 
 
 # %% exercise="beam_search"
-def beam_search(memory: Any, state: torch.Tensor, beam: int, limit: int) -> tuple[list[int], float]:
+def beam_search(
+    memory: Any,
+    state: torch.Tensor,
+    beam: int,
+    limit: int,
+) -> tuple[list[int], float]:
     """Write one sentence, keeping the most probable beginnings.
 
-    In each of `limit` rounds every unfinished hypothesis is extended by each next word, and finished ones (those that
-    end in EOS) stay as they are. Of all these together, the `beam` with the largest total log-probability survive.
+    In each of `limit` rounds every unfinished hypothesis is extended by each next word, and
+    finished ones (those that end in EOS) stay as they are. Of all these together, the `beam` with
+    the largest total log-probability survive.
 
     Args:
         memory: as for `step`, of one sentence. state: (1, ...), the state to start from.
-        beam: how many hypotheses survive a round, at most as many as the vocabulary has words. limit: rounds.
+        beam: how many hypotheses survive a round, at most as many as there are words.
+        limit: rounds.
 
     Returns:
         words: the hypothesis with the largest total per word, as numbers, without BOS and EOS;
         score: that total divided by the number of its words, EOS counted and BOS not.
 
     Example:
-        beam_search(roads, torch.zeros(1, dtype=torch.long), 2, 5) gives [5, 6], "le chat", and -0.3406.
+        beam_search(roads, torch.zeros(1, dtype=torch.long), 2, 5) gives [5, 6], "le chat",
+        and -0.3406.
     """
-    # TODO: a list of (total, words, state) that starts with one hypothesis; extend, sort and cut it in each round
+    # TODO: the best hypothesis, and its score
     ### BEGIN SOLUTION
     hypotheses = [(0.0, [BOS], state)]
     for _ in range(limit):
         grown = [h for h in hypotheses if h[1][-1] == EOS]
         for total, words, before in [h for h in hypotheses if h[1][-1] != EOS]:
             scores, after = step(memory, torch.tensor(words[-1:], device=state.device), before)
-            best, place = scores[0].topk(beam)
-            grown += [(total + s, [*words, w], after) for s, w in zip(best.tolist(), place.tolist(), strict=True)]
+            best = zip(*(x.tolist() for x in scores[0].topk(beam)), strict=True)
+            grown += [(total + s, [*words, w], after) for s, w in best]
         hypotheses = sorted(grown, key=lambda h: h[0], reverse=True)[:beam]
     total, words, _ = max(hypotheses, key=lambda h: h[0] / (len(h[1]) - 1))
     return [w for w in words[1:] if w != EOS], total / (len(words) - 1)
@@ -863,11 +905,10 @@ def beam_search(memory: Any, state: torch.Tensor, beam: int, limit: int) -> tupl
 # its `beam` best can survive, so `scores[0].topk(beam)` is enough. Each extension carries the state that `step` returned.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `grown += [(total + s, [*words, w], after) for s, w in zip(...)]`, after the loop over hypotheses
-# `sorted(grown, key=lambda h: h[0], reverse=True)`, of which the first `beam` survive, and at the end
-# `max(hypotheses, key=lambda h: h[0] / (len(h[1]) - 1))`
+# A list with one hypothesis. In each round: `grown`, from the finished ones and from all extensions; `sorted` by the total, largest
+# first, and cut to `beam`. After the rounds: `max` by the total per word.
 #
 # </details>
 
@@ -915,12 +956,18 @@ print("greedy:", " ".join(toy_words[w] for w in greedy))
 print("a beam of 2:", " ".join(toy_words[w] for w in wide), f"with a total of {score:.2f} per word")
 
 # %% [markdown]
+# There is a third way, for where many continuations are good (a story, an answer in a chat): **sampling**. Draw the next word from the
+# probabilities, divided by a temperature first, as in lesson 02. Translation wants *the* sentence, so it searches.
+#
+# **A good place to stop.** The first sitting ends here: you have the encoder, the bridge, attention, the loss and two ways to write. In
+# the second you measure, train, look and find other people's mistakes. To come back, run everything above this cell: Run, Run All Above
+# Selected Cell (in Colab: Runtime, Run before); nothing up to here takes long.
+#
 # ## 8 · How good is a translation?
 #
-# There are many good translations of a sentence, and a machine that wants to compare two translators needs a number. The usual
-# one is **BLEU**: of all runs of 1, 2, 3 and 4 words that the translator wrote, which part stands in the reference as well? (A
-# run counts at most as often as it stands there: against the cat's sentence, "le le le le" has one word right, not four.) BLEU is
-# the geometric mean of the four parts, times a penalty if the whole is shorter than the reference, times 100.
+# There are many good translations of a sentence; to compare two translators one needs a number. The usual one is **BLEU**: of all runs of
+# 1, 2, 3 and 4 words that the translator wrote, which part stands in the reference as well? (A run counts at most as often as it stands
+# there.) BLEU is the geometric mean of the four parts, times a penalty if the whole is shorter than the reference, times 100.
 #
 # By hand: "Le chat est sur le tapis ." against "Le chat est assis sur le tapis ." All 7 words are in the reference, 5 of the 6
 # pairs, 3 of the 5 triples and 1 of the 4 runs of four. The geometric mean is
@@ -928,7 +975,8 @@ print("a beam of 2:", " ".join(toy_words[w] for w in wide), f"with a total of {s
 # $e^{1 - 8/7} \approx 0.867$. Together $0.515$, a BLEU of 51.5, for one forgotten word.
 #
 # BLEU is taken over a whole test set at once, and it depends on how a text is cut into words. So nobody should program it anew: the
-# `sacrebleu` library does it the same way for everybody. (Our sentences are cut already, hence `tokenize="none"`.)
+# `sacrebleu` library does it the same way for everybody. (Our sentences are cut already, hence `tokenize="none"`.) And it depends on
+# the sentences most of all: compare it between models on one test set, not with a number from elsewhere.
 
 
 # %% given="bleu"
@@ -940,21 +988,31 @@ def bleu(written: list[list[str]], pairs: list[translation.Pair]) -> float:
 
 
 @torch.no_grad()
-def translate(model: nn.Module, pairs: list[translation.Pair], beam: int = 1, limit: int = 40) -> list[list[str]]:
-    """The model's French for the English of these pairs: greedy, or by beam search if ``beam`` is above 1."""
-    order = sorted(range(len(pairs)), key=lambda i: len(pairs[i].source))  # near-equal lengths together
+def translate(
+    model: nn.Module,
+    pairs: list[translation.Pair],
+    beam: int = 1,
+    limit: int = 40,
+) -> list[list[str]]:
+    """The model's French for the English of these pairs: greedy, or by beam search if beam > 1."""
+    order = sorted(range(len(pairs)), key=lambda i: len(pairs[i].source))  # near-equal lengths
     size = 100 if beam == 1 else 1
     written: dict[int, list[str]] = {}
-    for chunk in (order[i : i + size] for i in range(0, len(order), size)):
-        source, lengths, *_ = translation.batch([pairs[i] for i in chunk], english, french, device=where)
+    for start in bar(range(0, len(order), size), "translating"):
+        chunk = order[start : start + size]
+        mine = [pairs[i] for i in chunk]
+        source, lengths, *_ = translation.batch(mine, english, french, device=where)
         memory, state = model.remember(source, lengths)
-        rows = greedy_decode(memory, state, limit) if beam == 1 else [beam_search(memory, state, beam, limit)[0]]
+        rows = greedy_decode(memory, state, limit)
+        if beam > 1:
+            rows = [beam_search(memory, state, beam, limit)[0]]
         written |= {i: french.decode(row) for i, row in zip(chunk, rows, strict=True)}
     return [written[i] for i in range(len(pairs))]
 
 
 # %%
-print(f"one word forgotten: {bleu([['Le', 'chat', 'est', 'sur', 'le', 'tapis', '.']], [the_cat]):.1f}")
+forgetful = [word for word in the_cat.target if word != "assis"]
+print(f"one word forgotten: {bleu([forgetful], [the_cat]):.1f}")
 print(f"the reference itself: {bleu([list(the_cat.target)], [the_cat]):.1f}")
 
 # %% [markdown]
@@ -971,14 +1029,13 @@ print(f"the reference itself: {bleu([list(the_cat.target)], [the_cat]):.1f}")
 # not reach 0 on a test set; section 10 draws how near it could come. By hand, for the cat: 8 gold links; a map whose article "le"
 # looks at "mat" finds 7 of them, among its own 8. $\mathrm{AER} = 1 - 14/16 = 0.125$.
 #
-# Over a test set the counts are added up *before* the division, so that each link counts the same. (Its inventors tell sure links
-# from merely possible ones. Here every gold link counts as sure, and then AER is 1 minus the F-score.)
+# Over a test set the counts are added up *before* the division, so that each link counts the same.
 #
 # ### Exercise 8.7: the alignment error rate
 
 
 # %% exercise="alignment_error_rate"
-def alignment_error_rate(found: list[list[tuple[int, int]]], gold: list[list[tuple[int, int]]]) -> float:
+def alignment_error_rate(found: list[list[tuple]], gold: list[list[tuple]]) -> float:
     """How far the found links are from the gold ones, over all sentences together.
 
     Args:
@@ -986,12 +1043,12 @@ def alignment_error_rate(found: list[list[tuple[int, int]]], gold: list[list[tup
         gold: the same for the gold links; there is at least one.
 
     Returns:
-        1 - 2 |found and gold| / (|found| + |gold|), with the counts added up over the sentences first.
+        1 - 2 |found and gold| / (|found| + |gold|), with the counts added up over the sentences.
 
     Example:
         found [[(0, 0), (1, 1)]] and gold [[(0, 0), (2, 1)]] give 0.5.
     """
-    # TODO: add up the links found, the gold links, and those that are both; then the formula
+    # TODO: the error over all sentences
     ### BEGIN SOLUTION
     both = sum(len(set(a) & set(g)) for a, g in zip(found, gold, strict=True))
     size = sum(len(a) + len(g) for a, g in zip(found, gold, strict=True))
@@ -1011,9 +1068,9 @@ def alignment_error_rate(found: list[list[tuple[int, int]]], gold: list[list[tup
 # Two sums over `zip(found, gold)`: of `len(set(a) & set(g))`, and of `len(a) + len(g)`. One division at the very end.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `both = sum(len(...) for a, g in zip(found, gold))`, the same for the sizes, then `return 1 - 2 * both / ...`
+# `both = ...`, `size = ...`, a `return` with the formula.
 #
 # </details>
 
@@ -1047,7 +1104,7 @@ assert abs(float(alignment_error_rate([[]], [[(0, 0), (1, 1)]])) - 1) < 1e-6
 
 # %% given="maps"
 def links(weights: torch.Tensor) -> list[tuple[int, int]]:
-    """From a map (T, S) to links (source, target): for each target word the source word with the most weight."""
+    """From a map (T, S) to links: for each target word the source word with the most weight."""
     return [(int(i), j) for j, i in enumerate(weights.argmax(dim=-1))]
 
 
@@ -1058,12 +1115,14 @@ def gold_links(pairs: list[translation.Pair]) -> list[list[tuple[int, int]]]:
 def diagonal(pair: translation.Pair) -> torch.Tensor:
     """A map (T, S) with all weight on the diagonal."""
     T, S = len(pair.target), len(pair.source)
-    return nn.functional.one_hot(torch.tensor([int((j + 0.5) * S / T) for j in range(T)]), S).double()
+    places = ((torch.arange(T) + 0.5) * S / T).long()
+    return nn.functional.one_hot(places, S).double()
 
 
 def uniform(pair: translation.Pair) -> torch.Tensor:
     """A map (T, S) with the same weight everywhere."""
-    return torch.full((len(pair.target), len(pair.source)), 1 / len(pair.source), dtype=torch.double)
+    S = len(pair.source)
+    return torch.full((len(pair.target), S), 1 / S, dtype=torch.double)
 
 
 def expected_error_of_guessing(pairs: list[translation.Pair]) -> float:
@@ -1072,6 +1131,8 @@ def expected_error_of_guessing(pairs: list[translation.Pair]) -> float:
     return 1 - 2 * hits / sum(len(pair.target) + len(pair.alignment) for pair in pairs)
 
 
+# %% given="look"
+# @title `look` reads maps off a model, and `show_maps` draws them
 @torch.no_grad()
 def look(model: nn.Module, pairs: list[translation.Pair], eos: bool = False) -> list[torch.Tensor]:
     """The model's maps (T, S) while it reads the pairs' French; with ``eos`` one row more, for what comes after it."""
@@ -1115,6 +1176,9 @@ gold = gold_links(test)
 error_uniform = expected_error_of_guessing(test)
 error_diagonal = alignment_error_rate([links(diagonal(pair)) for pair in test], gold)
 print("the two baselines lie apart by more than 0.2:", error_uniform - error_diagonal > 0.2)
+
+# %%
+# @title The two baselines on the cat's sentence
 show_maps(
     [uniform(the_cat), diagonal(the_cat)],
     [f"uniform: AER {error_uniform:.2f} over the test", f"diagonal: AER {error_diagonal:.2f} over the test"],
@@ -1133,8 +1197,9 @@ show_maps(
 #
 # 1. compute the logits with teacher forcing, and the loss;
 # 2. throw away the gradients of the last batch (`zero_grad`), and compute new ones (`backward`);
-# 3. if all gradients together are longer than 1, scale them down to 1 (`nn.utils.clip_grad_norm_`): a recurrent network now and
-#    then produces a huge gradient, and one such step can undo many good ones;
+# 3. if the gradients of all parameters together are longer than 1, scale all of them by the same factor, so that together they have
+#    length 1 (`nn.utils.clip_grad_norm_`); shorter ones stay as they are. A recurrent network now and then produces a huge gradient,
+#    and one such step can undo many good ones;
 # 4. let the optimiser make its step. We use Adam, with a learning rate that falls on the way: `rates` holds one for each batch.
 #
 # An optimiser keeps its learning rate in `optimizer.param_groups[0]["lr"]`, where you can set it before each step.
@@ -1147,19 +1212,20 @@ show_maps(
 
 
 # %% exercise="train"
-def train(name: str, batches: Any, rates: list[float]) -> tuple[list[float], dict[str, torch.Tensor]]:
+def train(name: str, batches: Any, rates: list[float]) -> tuple[list[float], dict]:
     """Build the model called `name` and make one update for each batch.
 
     Args:
         name: "with attention", "without attention" or "toy", for `build`.
-        batches: tuples (source, lengths, target_in, target_out), as many as there are rates, one after the other.
+        batches: tuples (source, lengths, target_in, target_out), as many as there are rates, one
+            after the other.
         rates: the learning rate of each update.
 
     Returns:
         losses: the loss of each batch before its update, as Python numbers;
         learned: the model's parameters by name, as state_dict() gives them.
     """
-    # TODO: build the model and torch.optim.Adam over its parameters; then the four steps, with masked_cross_entropy as the loss
+    # TODO: build the model, and make the updates
     ### BEGIN SOLUTION
     model, losses = build(name), []
     optimizer = torch.optim.Adam(model.parameters())
@@ -1188,10 +1254,10 @@ def train(name: str, batches: Any, rates: list[float]) -> tuple[list[float], dic
 # `step`: before, there are no gradients; after, it is too late.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# In the loop, after the loss: `zero_grad` of the optimiser, `backward` of the loss, `nn.utils.clip_grad_norm_(..., 1.0)`,
-# `optimizer.param_groups[0]["lr"] = ...`, `step` of the optimiser. `loss.item()` is the number to keep.
+# Model, optimiser, an empty list. In the loop: logits, loss, `zero_grad`, `backward`, clipping, the rate, `step`, and the loss as a
+# number into the list. `return` the list and the `state_dict()`.
 #
 # </details>
 
@@ -1205,13 +1271,13 @@ if isinstance(losses, list | tuple) and any(isinstance(loss, torch.Tensor) for l
     raise check.CheckFailed(
         "train (exercise 8.8)",
         "losses holds tensors, and they should be numbers.",
-        cause="A tensor keeps the graph of its whole batch in memory, and cannot be drawn. loss.item() is the number.",
+        cause="A tensor keeps its whole batch in memory. The number is loss.item().",
     )
 if not isinstance(learned, dict):
     raise check.CheckFailed(
         "train (exercise 8.8)",
         "learned is no dictionary of parameters.",
-        cause="The model itself was not asked for: the numbers in it are what model.state_dict() gives.",
+        cause="The model itself was not asked for, but the numbers in it: model.state_dict().",
     )
 check.exercise("train", train)
 
@@ -1224,49 +1290,80 @@ def _toy_batch():
 
 
 _batches, _rates = [_toy_batch() for _ in range(6)], [0.3, 0.01, 0.2, 0.1, 0.05, 0.02]
-_table = torch.zeros(7, 7, requires_grad=True)
-_adam = torch.optim.Adam([_table])
+_batches, _rates = _batches + _batches[-1:] * 12, _rates + [0.1] * 12  # until gradients are shorter than 1
+_table, _bias = torch.zeros(7, 7, requires_grad=True), torch.zeros(7, requires_grad=True)
+_adam = torch.optim.Adam([_table, _bias])
 _expected = []
 for (_, _, _in, _out), _rate in zip(_batches, _rates, strict=True):
-    _loss = nn.functional.cross_entropy((8 * _table[_in]).flatten(0, 1), _out.flatten(), ignore_index=0)
+    _logits = 8 * _table[_in] + _bias
+    _loss = nn.functional.cross_entropy(_logits.flatten(0, 1), _out.flatten(), ignore_index=0)
     _expected.append(_loss.item())
-    (_table.grad,) = torch.autograd.grad(_loss, _table)
-    _table.grad *= min(1.0, 1.0 / (_table.grad.norm().item() + 1e-6))
+    _table.grad, _bias.grad = torch.autograd.grad(_loss, [_table, _bias])
+    _scale = min(1.0, 1.0 / (math.hypot(_table.grad.norm().item(), _bias.grad.norm().item()) + 1e-6))
+    _table.grad *= _scale
+    _bias.grad *= _scale
     _adam.param_groups[0]["lr"] = _rate
     _adam.step()
 _to = [tuple(x.to(where) for x in _b) for _b in _batches]
 _losses, _learned = train("toy", _to, _rates)
-assert len(_losses) == 6
-assert max(abs(float(a) - b) for a, b in zip(_losses, _expected, strict=True)) < 1e-2
+torch.testing.assert_close(torch.tensor(_losses), torch.tensor(_expected), rtol=1e-2, atol=1e-2)
 torch.testing.assert_close(_learned["table"].cpu(), _table.detach(), rtol=1e-2, atol=1e-2)
-assert train("toy", _to, _rates)[0] == _losses  # a second training starts afresh
+torch.testing.assert_close(_learned["bias"].cpu(), _bias.detach(), rtol=1e-2, atol=1e-2)
+torch.testing.assert_close(torch.tensor(train("toy", _to, _rates)[0]), torch.tensor(_losses))  # it starts afresh
 ### END HIDDEN TESTS
 
 # %% test="train-learns" points=1
-# Your parts together have to be able to learn: four small batches, again and again, until they are nearly known by heart.
-_few = list(translation.batches(training[:64], english, french, size=16, seed=1, device=where)) * 15
-_losses, _learned = train("with attention", [tuple(batch) for batch in _few], [4e-3] * len(_few))
-_before, _after = sum(_losses[:4]) / 4, sum(_losses[-4:]) / 4
-assert _after < _before / 5, f"the loss should fall to less than a fifth; it went from {_before:.2f} to {_after:.2f}"
-print(f"✓ your parts learn: the loss of four batches fell to less than a fifth in {len(_few)} updates.")
+# Your parts together have to be able to learn: four small batches, again and again.
+few = list(translation.batches(training[:64], english, french, size=16, seed=1, device=where)) * 15
+losses, learned = train("with attention", [tuple(batch) for batch in few], [4e-3] * len(few))
+before, after = sum(losses[:4]) / 4, sum(losses[-4:]) / 4
+assert after < before / 5, "the loss of four batches should fall to less than a fifth in 60 updates"
+print("✓ your parts learn: the loss of four batches fell to less than a fifth in 60 updates.")
 ### BEGIN HIDDEN TESTS
-assert 0.8 * math.log(len(french)) < _losses[0] < 1.2 * math.log(len(french))
-_shapes = {"encoder.embed.weight": (len(english), 96), "embed.weight": (len(french), 96), "W_bridge": (192, 96)}
-_shapes |= {"W_q": (96, 96), "W_k": (192, 96), "w": (96,), "out.weight": (len(french), 96), "out.bias": (len(french),)}
-assert all(tuple(_learned[name].shape) == shape for name, shape in _shapes.items())
-_still = train("with attention", [tuple(batch) for batch in _few[:2]], [0.0, 0.0])[1]  # a rate of 0 changes nothing
-assert all(float((_learned[name] - _still[name]).abs().max()) > 1e-3 for name in _shapes)
+
+
+def _trusted_loss(
+    p, batch
+):  # what a translator with these parameters really loses, by parts that are not the learner's
+    def gru(prefix, bidirectional):
+        made = nn.GRU(96, 96, batch_first=True, bidirectional=bidirectional).to(where)
+        made.load_state_dict({k.removeprefix(prefix): v for k, v in p.items() if k.startswith(prefix)})
+        return made
+
+    vectors = p["encoder.embed.weight"][batch.source]
+    packed = pack_padded_sequence(vectors, batch.source_lengths.cpu(), batch_first=True, enforce_sorted=False)
+    values, last = gru("encoder.rnn.", True)(packed)
+    values, _ = pad_packed_sequence(values, batch_first=True, total_length=batch.source.shape[1])
+    start = torch.tanh(torch.cat([last[0], last[1]], dim=-1) @ p["W_bridge"] + p["b_bridge"])
+    states, _ = gru("rnn.", False)(p["embed.weight"][batch.target_in], start[None])
+    scores = torch.tanh((states @ p["W_q"])[:, :, None] + (values @ p["W_k"])[:, None]) @ p["w"]
+    weights = torch.softmax(scores.masked_fill((batch.source == PAD)[:, None], -1e9), dim=-1)
+    both = torch.cat([states, weights @ values], dim=-1)
+    logits = torch.tanh(both @ p["combine.weight"].T + p["combine.bias"]) @ p["out.weight"].T + p["out.bias"]
+    return nn.functional.cross_entropy(logits.flatten(0, 1), batch.target_out.flatten(), ignore_index=PAD).item()
+
+
+_fresh = train("with attention", [tuple(batch) for batch in few[:2]], [0.0, 0.0])  # a rate of 0 changes nothing
+with torch.no_grad():
+    _starts = [_trusted_loss(_fresh[1], batch) for batch in few[:4]]
+    _ends = [_trusted_loss(learned, batch) for batch in few[:4]]
+torch.testing.assert_close(torch.tensor(_fresh[0]), torch.tensor(_starts[:2]), rtol=1e-3, atol=1e-3)
+assert abs(losses[0] - _starts[0]) < 1e-2
+assert sum(_ends) < sum(_starts) / 5
+assert torch.tensor(losses).isfinite().all()
+assert all(float((learned[name] - _fresh[1][name]).abs().max()) > 1e-3 for name in ("W_bridge", "W_q", "W_k", "w"))
 ### END HIDDEN TESTS
 
 # %% [markdown]
 # Now the real thing: 1400 updates of 64 sentences each, four and a half times through the training pairs, for both models. It
-# takes one to two minutes on a CPU. Every now and then the model is photographed: its map of "The cat sat on the mat" is kept, as
-# it is at that moment. (A photograph is taken when the next batch is asked for, so your loop needs no line for it. But it has to
-# ask for one batch at a time: `list(batches)` would have all pictures taken before the first update, and is stopped with a
-# message.)
+# takes one to two minutes on an idle laptop's CPU. (Does it overfit, as in lesson 07? Its loss on the 1000 pairs of
+# `translation.load("validation")` was 0.016 when this was written, against 0.009 at the end of the training: hardly.) Every now and then
+# the model is photographed: its map of "The cat sat on the mat" is kept. (That happens when the next batch is asked for, so your loop has
+# to ask for one batch at a time; `list(batches)` is stopped with a message.)
 
 
 # %% given="training_plan"
+# @title The plan: how many updates, which rates, when to photograph
 updates = 4 if graded else 1400
 moments = [0, 1, 2, 3] if graded else [0, 50, 75, 100, 150, 200, 400, 800]
 rates = [4e-3 * (1 - n / updates) for n in range(updates)]  # falls in a straight line, to nearly 0
@@ -1274,22 +1371,23 @@ album: dict[int, torch.Tensor] = {}  # the cat's map after so many updates
 
 
 def lesson_plan(name: str):
-    """One batch after the other, through the training pairs again and again in a new order; takes the photographs."""
-    given, before = 0, None
-    for epoch in range(100):
-        for one in translation.batches(training, english, french, size=64, seed=epoch, device=where):
-            if name == "with attention" and given in moments:
-                (album[given],) = look(models[name], [the_cat])
-                if before is not None and torch.equal(album[given], before):
-                    raise RuntimeError(
-                        f"{given} batches were asked for, and the model is still the one of the last photograph. "
-                        "Take the batches one by one in the `for` line of `train`, not all at once by list(batches)."
-                    )
-                before = album[given]
-            if given == updates:
-                return
-            yield one
-            given += 1
+    """One batch after the other, with a bar; the pairs again and again in a new order; takes the photographs."""
+
+    def endless():
+        for epoch in range(100):
+            yield from translation.batches(training, english, french, size=64, seed=epoch, device=where)
+
+    batches, before = endless(), None
+    for given in bar(range(updates), f"training {name}"):
+        if name == "with attention" and given in moments:
+            (album[given],) = look(models[name], [the_cat])
+            if before is not None and torch.equal(album[given], before):
+                raise RuntimeError(
+                    f"{given} batches were asked for, and the model is still the one of the last photograph. "
+                    "Take the batches one by one in the `for` line of `train`, not all at once by list(batches)."
+                )
+            before = album[given]
+        yield next(batches)
 
 
 # %%
@@ -1302,23 +1400,15 @@ for name in ("with attention", "without attention"):
 # %%
 written = {name: translate(model, test) for name, model in translators.items()}
 score = {name: bleu(lines, test) for name, lines in written.items()}
-error_trained = alignment_error_rate([links(w) for w in look(translators["with attention"], test)], gold)
-for name, value in score.items():
-    print(
-        f"{name}: BLEU at least {97 if name == 'with attention' else 60}:",
-        value >= (97 if name == "with attention" else 60),
-    )
-print("alignment error at most 0.08:", error_trained <= 0.08)
-plots.bars(
-    {"BLEU": list(score.values())},
-    labels=[f"{name}\nBLEU {value:.1f}" for name, value in score.items()],
-    ylabel="BLEU over the test",
-    title=f"BLEU {score['with attention']:.1f} with attention, {score['without attention']:.1f} with one fixed vector",
-    alt="BLEU over the test for both translators. With attention it is close to 100, without attention far below.",
-    top=100,
-)
+attending = translators["with attention"]
+trained_maps = look(attending, test)
+error_trained = alignment_error_rate([links(w) for w in trained_maps], gold)
+print("with attention: BLEU above 97:", score["with attention"] > 97)
+print("without attention: BLEU between 60 and 85:", 60 < score["without attention"] < 85)
+print("alignment error at most 0.1:", error_trained <= 0.1)
 
 # %%
+# @title The loss of both models during training
 block = max(1, updates // 28)
 ends = list(range(block, updates + 1, block))
 plots.lines(
@@ -1334,13 +1424,16 @@ plots.lines(
 
 # %% [markdown]
 # Both models have the same number of updates, the same batches and the same rates. The one without attention has about a tenth fewer
-# parameters: those of the attention, and the part of `combine` that reads the longer context.
+# parameters: those of the attention, and the part of `combine` that reads the longer context. It is one run of each.
+#
+# **A BLEU near 100 is a warning, not a triumph.** It says that the language is small and the test comes from the grammar that made the
+# training. Bahdanau, Cho and Bengio (2015), with this design and a far larger model, reported 26.75 on English to French news.
 #
 # Now the photographs. Frames are gold links, which the model has never seen. Move the slider through the training (where no slider
 # can be shown, four moments stand in for it).
 
-# %% tags=["cover"]
-album[updates] = look(translators["with attention"], [the_cat])[0]
+# %%
+album[updates] = trained_maps[0]  # the cat is the first sentence of the test
 
 
 def error_on(pair: translation.Pair, weights: torch.Tensor) -> float:
@@ -1348,16 +1441,13 @@ def error_on(pair: translation.Pair, weights: torch.Tensor) -> float:
     return alignment_error_rate([links(weights)], gold_links([pair]))
 
 
-def error_of(weights: torch.Tensor) -> float:
-    """The AER of the cat's map alone."""
-    return error_on(the_cat, weights)
-
-
+# %% tags=["cover"]
+# @title The photographs
 def photograph(moment: int) -> None:
     """Draw the cat's map after so many updates."""
     show_maps(
         [album[moment]],
-        [f"AER {error_of(album[moment]):.3f}"],
+        [f"AER {error_on(the_cat, album[moment]):.3f}"],
         the_cat.target,
         the_cat.source,
         the_cat.alignment,
@@ -1371,7 +1461,7 @@ def four_photographs() -> None:
     shown = [list(album)[i] for i in (0, 2, 3, -1)]
     show_maps(
         [album[moment] for moment in shown],
-        [f"{moment} updates: AER {error_of(album[moment]):.3f}" for moment in shown],
+        [f"{moment} updates: AER {error_on(the_cat, album[moment]):.3f}" for moment in shown],
         the_cat.target,
         the_cat.source,
         the_cat.alignment,
@@ -1388,8 +1478,14 @@ plots.interactive(photograph, name="updates", options=list(album), still=four_ph
 # here is the sentence of the test, of 6 to 9 words, on which the diagonal errs most, that is, whose order changes most:
 
 # %%
-turned = max((p for p in test if 6 <= len(p.source) <= 9), key=lambda p: error_on(p, diagonal(p)))
-turned_map = look(translators["with attention"], [turned])[0]
+ordinary = [i for i, pair in enumerate(test) if 6 <= len(pair.source) <= 9]
+most = max(ordinary, key=lambda i: error_on(test[i], diagonal(test[i])))
+turned, turned_map = test[most], trained_maps[most]
+better = error_on(turned, turned_map) < error_on(turned, diagonal(turned)) / 2
+print("on it, the trained map has less than half of the diagonal's error:", better)
+
+# %%
+# @title The sentence whose order changes most
 show_maps(
     [diagonal(turned), turned_map],
     [f"diagonal: AER {error_on(turned, diagonal(turned)):.2f}", f"trained: AER {error_on(turned, turned_map):.2f}"],
@@ -1410,58 +1506,58 @@ words = sum(len(pair.target) for pair in test)
 reached = sum(len({j for _, j in pair.alignment}) for pair in test)
 errors = {
     "uniform": error_uniform,
-    "diagonal": error_diagonal,
     "untrained model": alignment_error_rate([links(w) for w in look(untrained, test)], gold),
+    "diagonal": error_diagonal,
     "trained model": error_trained,
     "best possible": 1 - 2 * reached / (words + sum(len(pair.alignment) for pair in test)),
 }
+half = error_trained < error_diagonal / 2
+print("the trained map has less than half of the diagonal's error:", half)
+
+# %%
+# @title The alignment error of five maps
 plots.bars(
     {"alignment error rate": list(errors.values())},
     labels=[f"{name}\n{value:.2f}" for name, value in errors.items()],
     ylabel="alignment error rate (0 is perfect)",
-    title=f"The trained map has {errors['trained model'] / errors['diagonal']:.0%} of the diagonal's error",
-    alt="Alignment error rate over the test for a uniform map, the diagonal, the untrained and the trained model, and the best "
-    "possible. Uniform and untrained are high, the diagonal is well below them, the trained model far below the diagonal. The best "
-    "possible is a little above 0.",
+    title="The trained map is far better than the diagonal, and not far from the best",
+    alt="Alignment error rate over the test for a uniform map, the untrained model, the diagonal, the trained model, and the "
+    "best possible. Uniform and untrained are high, the diagonal is well below them, the trained model far below the "
+    "diagonal. The best possible is a little above 0.",
     top=1.0,
 )
 
 # %% [markdown]
-# With gold links, the sentence "the map shows an alignment" has become a measurement. On other data, with other models, the
-# number may be another one. Part of the rest of the error cannot be avoided, as the last bar shows. Where does the remainder come
-# from? Here are the ten French words with the most wrong links in the test. A wrong link may point to the English of the *next*
-# French word, or somewhere else.
+# With gold links, the sentence "the map shows an alignment" has become a measurement, of this model on this test. Part of the rest of the
+# error cannot be avoided, as the last bar shows. Where does the remainder come from? Count, for each French word, its wrong links,
+# and where most of them point:
 
 # %%
-ahead: dict[str, int] = {}
-elsewhere: dict[str, int] = {}
-for pair, weights in zip(test, look(translators["with attention"], test), strict=True):
-    for i, j in links(weights):
-        if (i, j) not in pair.alignment:
-            kind = ahead if (i, j + 1) in pair.alignment else elsewhere
-            kind[pair.target[j].lower()] = kind.get(pair.target[j].lower(), 0) + 1
-totals = {word: ahead.get(word, 0) + elsewhere.get(word, 0) for word in ahead | elsewhere}
-culprits = sorted(totals, key=lambda word: (-totals[word], word))[:10]
-part = sum(totals[word] for word in culprits) / sum(totals.values())
+wrong: dict[str, Counter] = {}  # French word: how often which English word was taken
+for pair, weights in zip(test, trained_maps, strict=True):
+    for i, j in set(links(weights)) - pair.alignment:
+        wrong.setdefault(pair.target[j].lower(), Counter())[pair.source[i]] += 1
+culprits = sorted(wrong, key=lambda word: -wrong[word].total())[:8]
+part = sum(wrong[word].total() for word in culprits) / sum(c.total() for c in wrong.values())
+print("eight words have more than half of the wrong links:", part > 0.5)
+
+# %%
+# @title The eight words with most wrong links
 plots.bars(
-    {
-        "it looks at the next word's English": [ahead.get(word, 0) for word in culprits],
-        "it looks elsewhere": [elsewhere.get(word, 0) for word in culprits],
-    },
-    labels=culprits,
+    {"wrong links": [wrong[word].total() for word in culprits]},
+    labels=[f"{word}\n→ {wrong[word].most_common(1)[0][0]}" for word in culprits],
     ylabel="wrong links in the test",
-    title=f"Ten words make up {part:.0%} of the wrong links",
-    alt="Number of wrong links of the ten French words that have most of them, in two groups: links to the English of the next "
-    "French word, and links elsewhere. Most are small words, such as parts of a question, conjunctions, articles and auxiliaries.",
+    xlabel="French word → the English word it wrongly looks at most often",
+    title="A few words, most of them small, have most of the wrong links",
+    alt="Number of wrong links of the eight French words that have most of them, each with the English word that it wrongly "
+    "looks at most often. Most are small words: parts of a question, conjunctions, articles and auxiliaries.",
 )
 
 # %% [markdown]
-# Most of them are no accidents. A map shows where the *information* for a word was taken from, and that need not be its
-# translation. "Est-ce que" is written because this is a question, which the mark at the end says as clearly as the first word
-# does. Whether "that" becomes "que" or "qu'" depends on how the next word begins, so the decoder looks there. An article now and
-# then looks at its noun, whose gender decides between "le" and "la". "parlé" looks at "to", as "talk to" is "parler à", and "a"
-# often at "Did", which puts the verb into the past. The gold links call all that a mistake. With a BLEU this close to 100, it can
-# have done the translations little harm.
+# Many of these have a reason. A map shows where the *information* for a word was taken from, and that need not be its translation.
+# "Est-ce que" is written because this is a question, which the mark at the end says as clearly as the first word does. Whether
+# "that" becomes "que" or "qu'" depends on how the next word begins. An article at times looks at its noun, whose gender decides
+# between "le" and "la". The gold links call all that a mistake; with a BLEU this close to 100, it did the translations little harm.
 #
 # ### Longer than anything in training
 #
@@ -1472,22 +1568,27 @@ plots.bars(
 everything = test + long
 all_written = {name: written[name] + translate(model, long) for name, model in translators.items()}
 groups = [(4, 5), (6, 7), (8, 9), (10, 12), (13, 15), (16, 18), (19, 24)]
-centres = [(low + high) / 2 for low, high in groups]
 by_length: dict[str, list[float]] = {name: [] for name in translators}
 flawless: dict[str, list[float]] = {name: [] for name in translators}
 for low, high in groups:
     chosen = [i for i, pair in enumerate(everything) if low <= len(pair.source) <= high]
     for name, lines in all_written.items():
-        by_length[name].append(bleu([lines[i] for i in chosen], [everything[i] for i in chosen]) if chosen else 0)
-        right = [tuple(lines[i]) == everything[i].target for i in chosen]
+        mine, theirs = [lines[i] for i in chosen], [everything[i] for i in chosen]
+        right = [tuple(line) == pair.target for line, pair in zip(mine, theirs, strict=True)]
+        by_length[name].append(bleu(mine, theirs) if chosen else 0)
         flawless[name].append(sum(right) / max(1, len(right)))
-attended, fixed = by_length["with attention"], by_length["without attention"]
-print("attention is ahead at every length:", graded or all(a > f for a, f in zip(attended, fixed, strict=True)))
-print("both lose beyond the lengths of training:", graded or (attended[-1] < attended[3] and fixed[-1] < fixed[3]))
+attended, fixed = by_length.values()
+ahead = all(a > f for a, f in zip(attended, fixed, strict=True))
+lose = attended[-1] < attended[3] and fixed[-1] < fixed[3]
+print("attention is ahead at every length:", graded or ahead)
+print("both lose beyond the lengths of training:", graded or lose)
+
+# %%
+# @title BLEU and flawless sentences, against the length
 plots.panels(
-    centres,
+    [(low + high) / 2 for low, high in groups],
     [("BLEU", by_length), ("share of sentences without a mistake", flawless)],
-    xlabel="tokens in the English sentence (training had up to 12)",
+    xlabel="tokens in the English sentence",
     bottom=[0, 0],
     mark=(12.5, "longer than in training →"),
     title=f"At 19 to 24 tokens attention keeps a BLEU of {attended[-1]:.0f}, one fixed vector {fixed[-1]:.0f}",
@@ -1497,33 +1598,37 @@ plots.panels(
 )
 
 # %% [markdown]
-# Attention is ahead everywhere, and most where the sentences are a little longer than those of training. But look at the right
-# panel before you celebrate: from 16 tokens on, your translator makes a mistake in most sentences, and of the longest hardly any
-# comes out whole. It can look at every word, but it has never practised to keep its place in so long a sentence. Here is one of
-# its failures, with the map of what *it* wrote. The last row is that of `<eos>`, with which it ended:
+# Attention is ahead at every length, and most where the sentences are a little longer than those of training. But look at the right
+# panel before you celebrate: of the longest sentences hardly any comes out whole. There are two reasons. It has never practised to
+# keep its place in so long a sentence. And in training it read the *right* words so far, while here it reads its own: after one
+# mistake it stands where it has never been. That is **exposure bias**. Here is one of its failures, with the map of what *it* wrote;
+# the last row is that of `<eos>`, with which it ended:
+
 
 # %%
-lines_long = all_written["with attention"][len(test) :]
-wrong = [i for i, pair in enumerate(long) if tuple(lines_long[i]) != pair.target and len(pair.source) >= 15]
-
-
 def says_twice(words: list[str]) -> bool:
     """Does a run of three words stand there twice?"""
     runs = [tuple(words[i : i + 3]) for i in range(len(words) - 2)]
     return len(set(runs)) < len(runs) and len(words) < 40  # at 40 words it was cut, and did not end
 
 
-failure = min(
-    [i for i in wrong if says_twice(lines_long[i])] or wrong, key=lambda i: len(long[i].source) + len(lines_long[i])
-)
+lines_long = all_written["with attention"][len(test) :]
+failed = [i for i, pair in enumerate(long) if tuple(lines_long[i]) != pair.target]
+failed = [i for i in failed if len(long[i].source) >= 15]
+twice = [i for i in failed if says_twice(lines_long[i])] or failed
+failure = min(twice, key=lambda i: len(long[i].source) + len(lines_long[i]))
 its_own = translation.Pair(long[failure].source, tuple(lines_long[failure]), frozenset())
+own_map = look(attending, [its_own], eos=True)
+
+# %%
+# @title A translation that went wrong
 show_maps(
-    look(translators["with attention"], [its_own], eos=True),
+    own_map,
     [""],
     (*its_own.target, "<eos>"),
     its_own.source,
     frozenset(),
-    f"It should have been: {' '.join(long[failure].target)}",
+    f"It should have been: {' '.join(long[failure].target[:-1])}",
     "Attention map of a translation that went wrong, of a sentence longer than any in training. The rows are the words that "
     "the model wrote; the title gives the right translation.",
 )
@@ -1534,25 +1639,36 @@ show_maps(
 # nothing: "est assis" looks twice at "sat", and "au" stands for "to the".) Nothing in this model keeps count of what has been
 # translated already. Lesson 10 adds that.
 #
-# Does a beam help? Below, 100 test sentences, greedily and with a beam of 4.
+# Does a beam help? Not on the test, where the model is nearly certain of every word. On long sentences it is not: here are 60 of each
+# length, greedily and with a beam of 4.
 
 # %%
-some = test[:100]
-narrow, wider = (bleu(translate(translators["with attention"], some, beam=n), some) for n in (1, 4))
-print("a beam of 4 changes BLEU by less than 3:", graded or abs(wider - narrow) < 3)
+by_beam: dict[str, list[float]] = {"greedy": [], "a beam of 4": []}
+for low, high in groups[4:]:
+    some = [pair for pair in long if low <= len(pair.source) <= high][:60]
+    for name, beam in (("greedy", 1), ("a beam of 4", 4)):
+        lines = translate(attending, some, beam=beam)
+        by_beam[name].append(bleu(lines, some) if some else 0)
+changes = [wide - narrow for narrow, wide in zip(*by_beam.values(), strict=True)]
+shorter = sum(map(len, lines)) < sum(len(pair.target) for pair in some)
+print("somewhere the beam gains more than 2 BLEU:", graded or max(changes) > 2)
+print("on the longest, what it writes is shorter than the references:", graded or shorter)
+
+# %%
+# @title Greedy and beam search on long sentences
 plots.bars(
-    {"BLEU": [narrow, wider]},
-    labels=[f"greedy\nBLEU {narrow:.1f}", f"a beam of 4\nBLEU {wider:.1f}"],
-    ylabel="BLEU over 100 sentences",
-    title=f"BLEU {narrow:.1f} greedily, {wider:.1f} with a beam of 4",
-    alt="BLEU over 100 test sentences, greedily and with a beam of 4. The two bars are about equally high.",
+    by_beam,
+    labels=[f"{low} to {high} tokens" for low, high in groups[4:]],
+    ylabel="BLEU over 60 sentences",
+    title="Where a sentence is long, a beam can help much, little, or not at all",
+    alt="BLEU for English sentences of 13 to 15, 16 to 18 and 19 to 24 tokens, greedily and with a beam of 4. The beam gains "
+    "a little on the first, several points on the second, and nothing on the longest.",
     top=100,
 )
 
 # %% [markdown]
-# Hardly, here: on these 100 sentences it changes little or nothing. This model is nearly certain of every word, so that the best
-# beginning seldom looks second best. On real text, where a sentence has many good translations, a beam usually gains a point or
-# so.
+# A beam helps where the model hesitates and the better beginning looks second best at first. It cannot mend what the model does not
+# know: on the longest sentences it finds endings that come too early, which the model likes too well. (One model, 60 sentences each.)
 #
 # ## 11 · Write the test
 #
@@ -1567,7 +1683,7 @@ plots.bars(
 # 2. Which finite numbers the logits hold at padding does not matter. Padding stands only behind a sentence's words, in any number
 #    of columns, and every sentence has at least one word.
 # 3. No size of the logits breaks it: 1000 is fine, and so is −1000.
-# 4. The result is a tensor without axes, with the dtype of the logits: `float64` stays `float64`.
+# 4. The result is a tensor without axes, with the dtype of the logits: `float32` stays `float32`, and `float64` stays `float64`.
 # 5. The inputs are left as they were.
 #
 # The smallest batch that can tell a mean over words from a mean over sentences has two sentences of different lengths.
@@ -1582,21 +1698,24 @@ def counts_padding(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 def by_sentence(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Right if all sentences are equally long."""
     costs = -torch.log_softmax(logits, -1).gather(-1, target[..., None])[..., 0]
-    return torch.stack([cost[row != PAD].mean() for cost, row in zip(costs, target, strict=True)]).mean()
+    means = [cost[row != PAD].mean() for cost, row in zip(costs, target, strict=True)]
+    return torch.stack(means).mean()
 
 
 def overflows(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Right for small logits."""
-    powers = torch.exp(logits)
-    costs = [torch.log(p.sum() / p[t]) for p, t in zip(powers.flatten(0, 1), target.flatten(), strict=True) if t != PAD]
-    return torch.stack(costs).mean()
+    powers = torch.exp(logits[target != PAD])
+    right = powers.gather(1, target[target != PAD][:, None])[:, 0]
+    return torch.log(powers.sum(dim=1) / right).mean()
 
 
 def word_by_word(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Right, though slow."""
     costs = []
     for row, words in zip(logits, target, strict=True):
-        costs += [torch.logsumexp(x, 0) - x[word] for x, word in zip(row, words, strict=True) if word != PAD]
+        for x, word in zip(row, words, strict=True):
+            if word != PAD:
+                costs.append(torch.logsumexp(x, 0) - x[word])
     return sum(costs) / len(costs)
 
 
@@ -1605,7 +1724,8 @@ def sentence_by_sentence(logits: torch.Tensor, target: torch.Tensor) -> torch.Te
     sums, words = [], 0
     for row, said in zip(logits, target, strict=True):
         n = int((said != PAD).sum())
-        sums.append(nn.functional.nll_loss(torch.log_softmax(row[:n], -1), said[:n], reduction="sum"))
+        costs = nn.functional.nll_loss(torch.log_softmax(row[:n], -1), said[:n], reduction="sum")
+        sums.append(costs)
         words += n
     return sum(sums) / words
 
@@ -1617,30 +1737,31 @@ right_ones = {"word_by_word": word_by_word, "sentence_by_sentence": sentence_by_
 # ### Exercise 8.9: the test
 #
 # Three points, in three cells. The first asks for these three wrong implementations. The second and the third judge your test,
-# when it is graded, by 17 others that you cannot see: the second asks for half of them, the third for all. Each of the 17 breaks
+# when it is graded, by 19 others that you cannot see: the second asks for half of them, the third for all. Each of the 19 breaks
 # at least one of the five promises, and what the promises leave open your test must not ask for: some of the right ones could not
 # do it.
 
 
 # %% exercise="test_masked_cross_entropy"
 def test_masked_cross_entropy(implementation) -> None:
-    """Raise an AssertionError if the implementation is not a right masked loss; return None if it is.
+    """Raise an AssertionError if the implementation is not a right masked loss; else return.
 
     Args:
-        implementation: a function of logits (B, T, words) and target (B, T), which should return the loss.
+        implementation: a function of logits (B, T, words) and target (B, T), which should return
+            the loss.
 
     Example:
-        test_masked_cross_entropy(word_by_word) returns, test_masked_cross_entropy(counts_padding) raises.
+        test_masked_cross_entropy(word_by_word) returns, with counts_padding it raises.
     """
-    # TODO: choose logits and targets that put each promise to the test, and compare with a loss you trust
+    # TODO: put each promise to the test
     ### BEGIN SOLUTION
     target = torch.tensor([[3, 1, 4, 2], [2, 0, 0, 0], [5, 2, 0, 0]])
-    for size in (1, 1000):
-        logits = size * torch.sin(torch.arange(72.0, dtype=torch.float64)).reshape(3, 4, 6)
+    for size, dtype in ((1, torch.float32), (1, torch.float64), (1000, torch.float64)):
+        logits = size * torch.sin(torch.arange(72.0, dtype=dtype)).reshape(3, 4, 6)
         before = logits.clone(), target.clone()
         loss = implementation(logits, target)
         right = nn.functional.cross_entropy(before[0].flatten(0, 1), before[1].flatten(), ignore_index=0)
-        torch.testing.assert_close(loss, right)
+        torch.testing.assert_close(loss, right, rtol=1e-5, atol=1e-5)
         assert torch.equal(logits, before[0]), "the logits were changed"
         assert torch.equal(target, before[1]), "the target was changed"
     ### END SOLUTION
@@ -1649,8 +1770,8 @@ def test_masked_cross_entropy(implementation) -> None:
 # %% [markdown]
 # <details><summary>Hint 1: a nudge</summary>
 #
-# One batch of two or three sentences of different lengths, in `float64`, with logits that all differ, can put most promises to the
-# test. Try it with the logits as they are, and 1000 times as large.
+# One batch of two or three sentences of different lengths, with logits that all differ, can put most promises to the test. Try it with
+# the logits as they are, and 1000 times as large, and in both dtypes.
 #
 # </details>
 # <details><summary>Hint 2: the idea</summary>
@@ -1660,24 +1781,29 @@ def test_masked_cross_entropy(implementation) -> None:
 # shape and dtype exactly. Let B, T and the number of words differ, and keep a `clone()` of the inputs to compare with.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `target = torch.tensor([[3, 1, 4, 2], [2, 0, 0, 0]])`, `logits = torch.randn(2, 4, 6, dtype=torch.float64)`, then
-# `torch.testing.assert_close(implementation(logits, target), word_by_word(...))`, and an `assert torch.equal(...)` for the inputs.
+# A target with padding, logits, copies of both. A loop over sizes and dtypes of the logits: the implementation's loss, the trusted
+# one, `assert_close`, and two `assert` lines for the inputs.
 #
 # </details>
 
 # %% test="test_masked_cross_entropy" points=1
-check.test_of("test_masked_cross_entropy", test_masked_cross_entropy, right=right_ones, wrong=wrong_ones)
-
-# %% test="test_masked_cross_entropy-half" points=1
-# Judged when it is graded: your test accepts six right implementations and rejects half of 17 wrong ones.
 check.test_of(
     "test_masked_cross_entropy",
     test_masked_cross_entropy,
     right=right_ones,
     wrong=wrong_ones,
-    later="17 more wrong ones, of which your test should reject at least half",
+)
+
+# %% test="test_masked_cross_entropy-half" points=1
+# Judged when it is graded: it accepts six right implementations, and rejects half of 19 wrong ones.
+check.test_of(
+    "test_masked_cross_entropy",
+    test_masked_cross_entropy,
+    right=right_ones,
+    wrong=wrong_ones,
+    later="19 more wrong ones, of which your test should reject at least half",
 )
 ### BEGIN HIDDEN TESTS
 from attention_course.authoring import implementations
@@ -1690,13 +1816,13 @@ assert len(_caught) * 2 >= len(_wrong), f"it rejects {len(_caught)} of {len(_wro
 ### END HIDDEN TESTS
 
 # %% test="test_masked_cross_entropy-all" points=1
-# Judged when it is graded: your test accepts six right implementations and rejects all of 17 wrong ones.
+# Judged when it is graded: it accepts six right implementations, and rejects all of 19 wrong ones.
 check.test_of(
     "test_masked_cross_entropy",
     test_masked_cross_entropy,
     right=right_ones,
     wrong=wrong_ones,
-    later="17 more wrong ones, of which your test should reject all",
+    later="19 more wrong ones, of which your test should reject all",
 )
 ### BEGIN HIDDEN TESTS
 from attention_course.authoring import implementations
@@ -1718,11 +1844,13 @@ assert len(_caught) == len(_wrong), f"it rejects {len(_caught)} of {len(_wrong)}
 
 # %% given="published"
 def published_summary(states: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-    """Where both readers ended. states: (B, S, 2H), forward and backward half; lengths: (B,); returns (B, 2H)."""
+    """Where both readers ended. states: (B, S, 2H), lengths: (B,); returns (B, 2H)."""
     rows = torch.arange(len(states), device=states.device)
     return states[rows, lengths - 1]
 
 
+# %% given="walked_summary"
+# @title The same by walking from word to word
 def walked_summary(states: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """The same by walking: each reader goes through its sentence word by word, and what it holds at the end is kept."""
     if states.shape[-1] % 2:
@@ -1747,7 +1875,8 @@ packed = pack_padded_sequence(vectors, lengths.cpu(), batch_first=True, enforce_
 with torch.no_grad():
     states, last = one_way(packed)
     states, _ = pad_packed_sequence(states, batch_first=True)
-print("agrees for a reader that goes forward:", torch.allclose(published_summary(states, lengths), last[0]))
+agrees = torch.allclose(published_summary(states, lengths), last[0], atol=1e-4)
+print("agrees for a reader that goes forward:", agrees)
 
 # %% [markdown]
 # First find an input that shows the bug: states and lengths (small ones are best) for which the result is wrong.
@@ -1758,7 +1887,7 @@ print("agrees for a reader that goes forward:", torch.allclose(published_summary
 # %% exercise="counterexample"
 def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
     """Return states: (B, S, 2H) and lengths: (B,) for which published_summary is wrong."""
-    # TODO: choose the states of a sentence in which the two readers end at different words, and its length
+    # TODO: states and lengths
     ### BEGIN SOLUTION
     states = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])  # (1, 2, 2): one sentence of two words, H = 1
     return states, torch.tensor([2])
@@ -1777,9 +1906,9 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
 # The four numbers should differ.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `return torch.tensor([[[1.0, 2.0], [..., ...]]]), torch.tensor([...])`
+# `return` two tensors: states of shape `(1, 2, 2)`, and one length.
 #
 # </details>
 
@@ -1799,7 +1928,7 @@ assert _states.shape[-1] == 2 * _half
 _right = _states[:, 0, _half:]
 _wrong = published_summary(_states, _lengths)[:, _half:]
 assert torch.isfinite(_right).all()
-assert (_right - _wrong).abs().max().item() > 1e-3
+assert not torch.equal(_right, _wrong)  # by how much, the check above has seen
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1808,8 +1937,11 @@ assert (_right - _wrong).abs().max().item() > 1e-3
 
 # %% exercise="repaired_summary"
 def repaired_summary(states: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-    """Where both readers ended, repaired. states: (B, S, 2H), lengths: (B,); returns (B, 2H)."""
-    # TODO: take each half of the numbers where its own reader ended, and put the halves side by side
+    """Where both readers ended, repaired. states: (B, S, 2H), lengths: (B,); returns (B, 2H).
+
+    Each length is from 1 to S; what stands behind a sentence's end means nothing.
+    """
+    # TODO: the lines of published_summary, mended
     ### BEGIN SOLUTION
     half = states.shape[-1] // 2
     rows = torch.arange(len(states), device=states.device)
@@ -1828,9 +1960,9 @@ def repaired_summary(states: torch.Tensor, lengths: torch.Tensor) -> torch.Tenso
 # `states[:, t, half:]` are the backward halves at word `t` of all sentences. The backward reader ends at the same `t` in all of them.
 #
 # </details>
-# <details><summary>Hint 3: almost the line</summary>
+# <details><summary>Hint 3: the skeleton</summary>
 #
-# `torch.cat([states[rows, lengths - 1, ...], states[:, ..., half:]], dim=-1)`, where `half` is half of the last axis' length
+# `half = ...`, `rows = ...` as before, and a `torch.cat` of two pieces, one for each reader.
 #
 # </details>
 
@@ -1854,28 +1986,28 @@ assert check.unchanged(repaired_summary, _states, _lengths)
 # %% [markdown]
 # ## 13 · Keep it, and talk to it
 #
-# What a model has learned are numbers, and a file holds them. The vocabularies belong to them: without them nobody knows what number
-# 17 stands for. On Colab, choose a folder that stays, or download the file.
+# What a model has learned are numbers, and a file holds them, together with the vocabularies: without these nobody knows what number 17
+# stands for. On Colab, choose a folder that stays, or download the file.
 
 # %%
 file = Path(tempfile.mkdtemp()) / "translator.pt"
-best = translators["with attention"]
-torch.save({"learned": best.state_dict(), "english": english.tokens, "french": french.tokens}, file)
+tokens = {"english": english.tokens, "french": french.tokens}
+torch.save({"learned": attending.state_dict(), **tokens}, file)
 
-kept = torch.load(file, map_location=where, weights_only=True)  # numbers and words only: such a file can run no code
+kept = torch.load(file, map_location=where, weights_only=True)  # such a file can run no code
 again = build("with attention")
 again.load_state_dict(kept["learned"])
-print("the vocabularies are the same:", kept["english"] == english.tokens and kept["french"] == french.tokens)
-print("the loaded model writes the same:", translate(again, test[:50]) == translate(best, test[:50]))
+print("the vocabularies are the same:", all(kept[name] == tokens[name] for name in tokens))
+written_again = translate(again, test[:50])
+print("the loaded model writes the same:", written_again == translate(attending, test[:50]))
 
 # %% [markdown]
 # Now a sentence of your own. Change `mine` and run the cell. Begin with a capital, write no comma, and end with `.`, `?` or `!`,
-# as every sentence in training did: without its mark the model does not know when to stop (try it). The words have to be among
-# those of the training; if one is not, a message names it, for a translator that silently skips a word is worse than one that
-# says no.
+# as every sentence in training did. A word that did not occur in training is named, not skipped.
 
 
 # %% given="own_sentence"
+# @title `speak` looks your words up, translates and draws
 def speak(model: nn.Module, text: str) -> None:
     """Translate a sentence of one's own with a beam of 4, and draw the map of what was written."""
     tokens = translation.tokenize(text)
@@ -1938,7 +2070,6 @@ speak(again, "The zebra sat on the mat .")
 #
 # **Not necessarily.** The beam is a better search for what the *model* finds probable. Where the model is wrong about that, a
 # better search finds its errors: with very wide beams translations have been seen to get worse, often because they get too short.
-# (Dividing by the number of words, as you do, works against that.)
 #
 # * *Yes, as 100 is closer to trying everything:* it is, but what is being sought is the model's opinion, not the reader's.
 # * *No, since a wide beam gives up good beginnings:* it keeps more of them.
@@ -1950,24 +2081,26 @@ speak(again, "The zebra sat on the mat .")
 # neighbour knows the word as well. The second one translates as well; its map must not be read as an alignment, that is all.
 #
 # * *Yes, since it looks at the wrong words:* it looks at *states*, and each of them has read the whole sentence.
-# * *It cannot happen:* with an encoder that goes both ways it can, as each state has read the neighbours. That is why a map has to be
-#   measured before it is believed.
+# * *It cannot happen:* with an encoder that goes both ways it can. That is why a map has to be measured before it is believed.
 #
 # </details>
 #
 # ## Recap
+#
+# Which exercises are right and which are open shows here; run the cell whenever you like. To run everything above a cell: Run, Run All
+# Above Selected Cell (in Colab: Runtime, Run before).
 
 # %%
 check.progress()
 
 # %% [markdown]
-# You built an encoder that never reads padding, a bridge that keeps sentences apart, masked attention for one step or for all, a loss per
-# real word, two ways to write, an honest number for a map, and the loop that trained it all; then you broke other people's losses.
+# You built an encoder, a bridge, masked attention for one step or for all, a loss per real word, two ways to write, an honest number for a
+# map, and the loop that trained it all; then you broke other people's losses.
 #
-# **Where it lives in real models.** The first neural translators that rivalled the systems before them were built of these parts. Transformers keep
-# the plan (an encoder's memory, a decoder that attends to it, teacher forcing, a masked loss, beam search) and replace the
-# recurrent networks; every language model is trained with your loss and writes with your loop. One difference to note: Bahdanau's decoder
-# looks *before* each step and feeds what it saw into it; ours looks *after* it, as Luong's does, so that in training all steps run in one call.
+# **Where it lives in real models.** The first neural translators that rivalled the systems before them were built of these parts. Transformers
+# keep the plan (an encoder's memory, a decoder that attends to it, teacher forcing, a masked loss, beam search) and replace the
+# recurrent networks. Bahdanau's decoder looks *before* each step and feeds what it saw into it; ours looks *after* it, as Luong's does,
+# so that in training all steps run in one call. Early stopping and dropout (lesson 07) belong into every training on real text.
 #
 # **Next.** Lesson 09 builds the block that took the place of the GRU. Lesson 10 teaches attention to keep count of what it has translated.
 #
@@ -1979,4 +2112,5 @@ check.progress()
 # * Papineni, Roukos, Ward, Zhu (2002), [BLEU: a method for automatic evaluation of machine translation](https://aclanthology.org/P02-1040/).
 # * Post (2018), [A call for clarity in reporting BLEU scores](https://arxiv.org/abs/1804.08771): why one should use sacreBLEU.
 # * Och, Ney (2003), [A systematic comparison of various statistical alignment models](https://aclanthology.org/J03-1002/): the alignment error rate, with sure and possible links.
+# * Bengio, Vinyals, Jaitly, Shazeer (2015), [Scheduled sampling](https://arxiv.org/abs/1506.03099): a remedy for exposure bias.
 # * Koehn, Knowles (2017), [Six challenges for neural machine translation](https://arxiv.org/abs/1706.03872): wide beams that make translations worse, and maps that do not match alignments.

@@ -94,6 +94,7 @@ right = alternatives_of("attend_step")
 @right
 def attend_by_powers(states, keys, values, mask, W_q, w):
     scores = torch.einsum("btsa,a->bts", torch.tanh((states @ W_q).unsqueeze(2) + keys.unsqueeze(1)), w)
+    scores = scores.masked_fill(~mask.unsqueeze(1), torch.finfo(scores.dtype).min)
     powers = torch.exp(scores - scores.amax(-1, keepdim=True).detach()) * mask.unsqueeze(1)
     weights = powers / powers.sum(-1, keepdim=True).clamp(min=1e-30)
     return torch.einsum("bts,bsv->btv", weights, values), weights
@@ -328,9 +329,10 @@ class _Toy(nn.Module):
     def __init__(self, words=7):
         super().__init__()
         self.table = nn.Parameter(torch.zeros(words, words))
+        self.bias = nn.Parameter(torch.zeros(words))
 
     def forward(self, source, lengths, target_in):
-        return 8 * self.table[target_in], None
+        return 8 * self.table[target_in] + self.bias, None
 
 
 right = alternatives_of("train")
@@ -423,6 +425,7 @@ def test_promise_by_promise(implementation):
         assert torch.equal(logits, kept)
         costs = torch.logsumexp(kept, -1) - kept.gather(-1, target[..., None])[..., 0]
         assert abs(loss.item() - costs[real].mean().item()) < 1e-6 * max(1.0, size)
+        assert implementation(logits.float(), target).dtype == torch.float32
 
 
 @right
@@ -438,6 +441,7 @@ def test_word_by_word(implementation):
         ]
         torch.testing.assert_close(implementation(logits, target), sum(terms) / len(terms))
         assert torch.equal(before, logits)
+        torch.testing.assert_close(implementation(logits.float(), target), (sum(terms) / len(terms)).float())
 
 
 @right
@@ -456,6 +460,7 @@ def test_by_properties(implementation):
     sharp = logits * 800
     wanted = F.cross_entropy(sharp.flatten(0, 1), target.flatten(), ignore_index=0)
     torch.testing.assert_close(implementation(sharp, target), wanted)
+    torch.testing.assert_close(implementation(logits.float(), target), right.float())
 
 
 # 8.10 counterexample ------------------------------------------------------------------------------------------------

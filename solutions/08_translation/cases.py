@@ -187,6 +187,42 @@ EXERCISES = [
                 },
             ),
             Case(
+                "padding counts for nothing, however high its score is",
+                {
+                    "states": torch.tensor([[[0.0]]]),
+                    "keys": torch.tensor([[[0.0], [40.0]]]),
+                    "values": torch.tensor([[[1.0], [100.0]]]),
+                    "mask": torch.tensor([[True, False]]),
+                    "W_q": torch.tensor([[1.0]]),
+                    "w": torch.tensor([20_000.0]),
+                },
+                differentiate=False,
+            ),
+            Case(
+                "a score of -20,000 is a score: its word gets all the weight",
+                {
+                    "states": torch.tensor([[[0.0]]]),
+                    "keys": torch.tensor([[[-40.0], [-40.0]]]),
+                    "values": torch.tensor([[[1.0], [100.0]]]),
+                    "mask": torch.tensor([[True, False]]),
+                    "W_q": torch.tensor([[1.0]]),
+                    "w": torch.tensor([20_000.0]),
+                },
+                differentiate=False,
+            ),
+            Case(
+                "steps whose scores lie far apart do not disturb each other",
+                {
+                    "states": torch.tensor([[[40.0], [-40.0]]]),
+                    "keys": torch.tensor([[[0.0]]]),
+                    "values": torch.tensor([[[3.0]]]),
+                    "mask": torch.tensor([[True]]),
+                    "W_q": torch.tensor([[1.0]]),
+                    "w": torch.tensor([20_000.0]),
+                },
+                differentiate=False,
+            ),
+            Case(
                 "a sentence with nothing to look at gets 0, not nan",
                 {
                     "states": numbers(35, 2, 1, 2),
@@ -233,7 +269,18 @@ EXERCISES = [
                 {"logits": numbers(52, 2, 4, 4), "target": torch.tensor([[3, 1, 2, 0], [1, 3, 0, 0]])},
             ),
             Case(
-                "logits of 500 and -500 are fine",
+                "logits of 500 are fine",
+                {"logits": torch.tensor([[[500.0, 501.0, 499.0]]]), "target": torch.tensor([[2]])},
+            ),
+            Case(
+                "places whose logits lie far apart do not disturb each other",
+                {
+                    "logits": torch.tensor([[[50.0, 51.0, 49.0], [-60.0, -61.0, -62.0]]]),
+                    "target": torch.tensor([[1, 2]]),
+                },
+            ),
+            Case(
+                "a right word that seems impossible has a large loss, and a finite one",
                 {
                     "logits": torch.tensor(
                         [[[500.0, 501.0, -500.0], [3.0, 2.0, 500.0]], [[-500.0, -502.0, -501.0], [0.0, 1.0, 2.0]]]
@@ -258,7 +305,7 @@ EXERCISES = [
         double=False,
         cases=[
             Case(
-                "of two roads it takes the one that begins better",
+                "the example of the table comes out: the road that begins better, up to its end",
                 {"memory": _two_roads, "state": _nothing, "limit": 5},
                 differentiate=False,
             ),
@@ -287,7 +334,7 @@ EXERCISES = [
         double=False,
         cases=[
             Case(
-                "a beam of 2 finds the road that ends better",
+                "the example of the table comes out: the road that ends better",
                 {"memory": _two_roads, "state": _nothing, "beam": 2, "limit": 5},
                 differentiate=False,
             ),
@@ -369,6 +416,11 @@ EXERCISES = [
                 differentiate=False,
             ),
             Case(
+                "a sentence for which no link was found counts its gold links",
+                {"found": [[], [(0, 0)]], "gold": [[(1, 1), (0, 2)], [(0, 0)]]},
+                differentiate=False,
+            ),
+            Case(
                 "the same link in two sentences is two links",
                 {"found": [[(0, 0), (1, 0)], [(0, 0)], [(2, 1)]], "gold": [[(0, 0)], [(1, 0), (0, 1)], [(2, 1)]]},
                 differentiate=False,
@@ -389,7 +441,7 @@ EXERCISES = [
                 differentiate=False,
             ),
             Case(
-                "with a rate of 0.1, one update moves each number of the table by 0.1 or, without a gradient, by 0",
+                "with a rate of 0.1, one update moves each parameter by 0.1 or, without a gradient, by 0",
                 {"name": "toy", "batches": _same, "rates": [0.1]},
                 differentiate=False,
             ),
@@ -401,6 +453,11 @@ EXERCISES = [
             Case(
                 "the rate of each update counts",
                 {"name": "toy", "batches": _same * 4, "rates": [0.05, 0.0, 0.1, 0.02]},
+                differentiate=False,
+            ),
+            Case(
+                "gradients that are shorter than 1 stay as they are",
+                {"name": "toy", "batches": _same * 12, "rates": [0.1] * 12},
                 differentiate=False,
             ),
             Case(

@@ -1,5 +1,7 @@
 """Wrong answers to the exercises of lesson 08, each with what its author needs to read."""
 
+import math
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -301,7 +303,7 @@ def attend_inverted(states, keys, values, mask, W_q, w):
 
 @wrong(
     "filling the words in place of the padding",
-    "The real words' scores were filled, and the padding kept its own. True means keep: fill where ~mask is True.",
+    "masked_fill writes where its argument is True, and the mask is True at words: pass ~mask.",
 )
 def attend_fills_words(states, keys, values, mask, W_q, w):
     keep = mask[:, None]
@@ -316,6 +318,58 @@ def attend_fills_words(states, keys, values, mask, W_q, w):
 )
 def attend_inverted_infinity(states, keys, values, mask, W_q, w):
     weights = torch.softmax(_scores(states, keys, W_q, w).masked_fill(mask[:, None], -torch.inf), dim=-1)
+    return weights @ values, weights
+
+
+_LOW = "filling padding with a number that is not low enough, such as -100 or -10,000,"
+_LOWER = "A real score can lie below it, and then padding wins. torch.finfo(scores.dtype).min is the lowest there is."
+
+
+@wrong(_LOW, _LOWER)
+def attend_fills_hundred(states, keys, values, mask, W_q, w):
+    keep = mask[:, None]
+    weights = torch.softmax(_scores(states, keys, W_q, w).masked_fill(~keep, -100.0), dim=-1) * keep
+    return weights @ values, weights
+
+
+@wrong(_LOW, _LOWER)
+def attend_fills_ten_thousand(states, keys, values, mask, W_q, w):
+    keep = mask[:, None]
+    weights = torch.softmax(_scores(states, keys, W_q, w).masked_fill(~keep, -1e4), dim=-1) * keep
+    return weights @ values, weights
+
+
+@wrong(
+    "one maximum for the whole tensor",
+    "A row whose scores lie far below those of another row then has nothing but zeros: 0/0. Each row has a maximum of "
+    "its own: amax(dim=-1, keepdim=True).",
+)
+def attend_one_maximum(states, keys, values, mask, W_q, w):
+    scores = _scores(states, keys, W_q, w).masked_fill(~mask[:, None], torch.finfo(states.dtype).min)
+    powers = torch.exp(scores - scores.max()) * mask[:, None]
+    empty = ~mask.any(dim=-1)[:, None, None]
+    weights = powers / (powers.sum(dim=-1, keepdim=True) + empty)
+    return weights @ values, weights
+
+
+@wrong(
+    "a maximum that is taken over padding as well",
+    "Where padding has the largest score, all real exponentials vanish. Fill the scores before you take the maximum.",
+)
+def attend_maximum_of_padding(states, keys, values, mask, W_q, w):
+    scores = _scores(states, keys, W_q, w)
+    powers = torch.exp(scores - scores.amax(dim=-1, keepdim=True)) * mask[:, None]
+    weights = powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-30)
+    return weights @ values, weights
+
+
+@wrong(
+    "adding queries and keys without an axis for the pairs",
+    "Queries (B, T, A) and keys (B, S, A) have to meet in (B, T, S, A): states need an axis for S, keys one for T.",
+)
+def attend_without_pairs(states, keys, values, mask, W_q, w):
+    scores = torch.tanh(states @ W_q + keys) @ w
+    weights = torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1) * mask
     return weights @ values, weights
 
 
@@ -413,6 +467,25 @@ def loss_to_float32(logits, target):
     return _costs(logits.float(), target)[target != PAD].mean()
 
 
+@wrong(
+    "computing in 64 bits whatever comes in",
+    "Leave out .double() and dtype=torch.float64: the loss has the dtype of the logits.",
+)
+def loss_to_float64(logits, target):
+    return _costs(logits.double(), target)[target != PAD].mean()
+
+
+@wrong(
+    "one maximum for the whole batch",
+    "Where a place's logits all lie far below those of another place, its exponentials vanish. torch.log_softmax takes "
+    "a maximum for each place.",
+)
+def loss_one_maximum(logits, target):
+    powers = torch.exp(logits - logits.max())
+    p = (powers / powers.sum(-1, keepdim=True)).gather(-1, target[..., None])[..., 0]
+    return -torch.log(p[target != PAD]).mean()
+
+
 @wrong("leaving out <eos> as well", "Only 0 is padding. A decoder that is never taught to write <eos> never stops.")
 def loss_without_eos(logits, target):
     return _costs(logits, target)[(target != PAD) & (target != EOS)].mean()
@@ -498,15 +571,20 @@ def step(memory, words, state):
     return memory[state, words], words
 
 
-def _decode(memory, state, limit, carry=True, feed=True, pick=torch.argmax, first=BOS):
+def _go_on(words, state, chosen, after):
+    """What goes into the next step: the words just chosen, and the state that came with them."""
+    return chosen, after
+
+
+def _decode(memory, state, limit, following=_go_on, pick=torch.argmax, first=BOS):
+    """Rows of `limit` words each, not cut."""
     words = torch.full((len(state),), first)
     written = []
     for _ in range(limit):
         scores, after = step(memory, words, state)
         chosen = pick(scores, dim=-1)
         written.append(chosen)
-        state = after if carry else state
-        words = chosen if feed else words
+        words, state = following(words, state, chosen, after)
     return torch.stack(written, dim=1).tolist()
 
 
@@ -539,12 +617,12 @@ def greedy_filters(memory, state, limit):
     "What `step` returns goes into the next call: give its second result the name `state` as well.",
 )
 def greedy_forgets_state(memory, state, limit):
-    return _cut(_decode(memory, state, limit, carry=False))
+    return _cut(_decode(memory, state, limit, lambda words, state, chosen, after: (chosen, state)))
 
 
 @wrong("handing BOS to every step", "Each step reads the words that were just chosen, not BOS again.")
 def greedy_feeds_bos(memory, state, limit):
-    return _cut(_decode(memory, state, limit, feed=False))
+    return _cut(_decode(memory, state, limit, lambda words, state, chosen, after: (words, after)))
 
 
 @wrong(
@@ -580,29 +658,56 @@ def greedy_starts_from_pad(memory, state, limit):
 # 8.6 beam_search ----------------------------------------------------------------------------------------------------
 
 
-def _search(memory, state, beam, limit, order=lambda h: h[0], final=lambda h: h[0] / (len(h[1]) - 1), **change):
+def _ended(h):
+    return h[1][-1] == EOS
+
+
+def _total(h):
+    return h[0]
+
+
+def _rate(h):
+    return h[0] / (len(h[1]) - 1)
+
+
+def _answer(h):
+    return [w for w in h[1][1:] if w != EOS], _rate(h)
+
+
+def _grow(memory, h, beam):
+    """The `beam` best extensions of one hypothesis (total, words, state)."""
+    total, words, before = h
+    scores, after = step(memory, torch.tensor(words[-1:]), before)
+    best, place = scores[0].topk(beam)
+    return [(total + s, [*words, w], after) for s, w in zip(best.tolist(), place.tolist(), strict=True)]
+
+
+def _extended(memory, hypotheses, beam, grow=_grow):
+    """Finished hypotheses as they are, and the extensions of the others."""
+    grown = [h for h in hypotheses if _ended(h)]
+    for h in hypotheses:
+        grown += [] if _ended(h) else grow(memory, h, beam)
+    return grown
+
+
+def _largest(hypotheses, beam, order=_total):
+    return sorted(hypotheses, key=order, reverse=True)[:beam]
+
+
+def _search(memory, state, beam, limit, grow=_grow, order=_total):
+    """The hypotheses that are left after all rounds."""
     hypotheses = [(0.0, [BOS], state)]
     for _ in range(limit):
-        grown = [] if change.get("extends_finished") else [h for h in hypotheses if h[1][-1] == EOS]
-        open_ones = hypotheses if change.get("extends_finished") else [h for h in hypotheses if h[1][-1] != EOS]
-        for total, words, before in open_ones:
-            scores, after = step(memory, torch.tensor(words[-1:]), state if change.get("one_state") else before)
-            best, place = scores[0].topk(change.get("width", beam))
-            if change.get("probabilities"):
-                best = best.exp()
-            grown += [
-                (s if change.get("last_only") else total + s, [*words, w], after)
-                for s, w in zip(best.tolist(), place.tolist(), strict=True)
-            ]
-        hypotheses = sorted(grown, key=order, reverse=True)[:beam]
-        if change.get("first_finished") and any(h[1][-1] == EOS for h in hypotheses):
-            hypotheses = [h for h in hypotheses if h[1][-1] == EOS]
-            break
-        if change.get("best_finished") and hypotheses[0][1][-1] == EOS:
-            break
-    total, words, _ = max(hypotheses, key=final)
-    score = total if change.get("returns_total") else total / (len(words) - 1)
-    return [w for w in words[1:] if w != EOS or change.get("keeps_eos")], score
+        hypotheses = _largest(_extended(memory, hypotheses, beam, grow), beam, order)
+    return hypotheses
+
+
+def _search_on(memory, state, beam, limit):
+    """The same, but finished hypotheses are extended like all others."""
+    hypotheses = [(0.0, [BOS], state)]
+    for _ in range(limit):
+        hypotheses = _largest([g for h in hypotheses for g in _grow(memory, h, beam)], beam)
+    return hypotheses
 
 
 wrong = mistakes_of("beam_search")
@@ -613,7 +718,7 @@ wrong = mistakes_of("beam_search")
     "Each hypothesis has to be extended by several words, and several hypotheses have to survive a round.",
 )
 def beam_greedy(memory, state, beam, limit):
-    return _search(memory, state, 1, limit)
+    return _answer(_search(memory, state, 1, limit)[0])
 
 
 @wrong(
@@ -621,21 +726,10 @@ def beam_greedy(memory, state, beam, limit):
     "A hypothesis may have two good continuations. Extend it by its `beam` best words, then keep the best of all.",
 )
 def beam_one_child(memory, state, beam, limit):
-    hypotheses = [(s, [BOS, w], a) for s, w, a in _first_words(memory, state, beam)]
+    hypotheses = _grow(memory, (0.0, [BOS], state), beam)
     for _ in range(limit - 1):
-        grown = [h for h in hypotheses if h[1][-1] == EOS]
-        for total, words, before in [h for h in hypotheses if h[1][-1] != EOS]:
-            scores, after = step(memory, torch.tensor(words[-1:]), before)
-            grown.append((total + scores[0].max().item(), [*words, int(scores[0].argmax())], after))
-        hypotheses = grown
-    total, words, _ = max(hypotheses, key=lambda h: h[0] / (len(h[1]) - 1))
-    return [w for w in words[1:] if w != EOS], total / (len(words) - 1)
-
-
-def _first_words(memory, state, beam):
-    scores, after = step(memory, torch.tensor([BOS]), state)
-    best, place = scores[0].topk(beam)
-    return [(s, w, after) for s, w in zip(best.tolist(), place.tolist(), strict=True)]
+        hypotheses = _extended(memory, hypotheses, 1)
+    return _answer(max(hypotheses, key=_rate))
 
 
 @wrong(
@@ -643,17 +737,18 @@ def _first_words(memory, state, beam):
     "Every further word makes a sentence less probable. At the end, divide each total by its number of words.",
 )
 def beam_total_at_the_end(memory, state, beam, limit):
-    return _search(memory, state, beam, limit, final=lambda h: h[0])
+    return _answer(max(_search(memory, state, beam, limit), key=_total))
 
 
 @wrong("returning the total", "The score is the total divided by the number of words, EOS counted.")
 def beam_returns_total(memory, state, beam, limit):
-    return _search(memory, state, beam, limit, returns_total=True)
+    best = max(_search(memory, state, beam, limit), key=_rate)
+    return _answer(best)[0], best[0]
 
 
 @wrong("comparing per word in every round", "In the rounds the totals decide. The division comes once, at the end.")
 def beam_normalises_in_rounds(memory, state, beam, limit):
-    return _search(memory, state, beam, limit, order=lambda h: h[0] / (len(h[1]) - 1))
+    return _answer(max(_search(memory, state, beam, limit, order=_rate), key=_rate))
 
 
 @wrong(
@@ -661,7 +756,10 @@ def beam_normalises_in_rounds(memory, state, beam, limit):
     "Every hypothesis goes on from its own state: keep it beside its words, and hand it to `step`.",
 )
 def beam_one_state(memory, state, beam, limit):
-    return _search(memory, state, beam, limit, one_state=True)
+    def grow(memory, h, beam):
+        return _grow(memory, (h[0], h[1], state), beam)
+
+    return _answer(max(_search(memory, state, beam, limit, grow), key=_rate))
 
 
 @wrong(
@@ -669,7 +767,7 @@ def beam_one_state(memory, state, beam, limit):
     "One that ends in EOS stays as it is, with its total, and takes part in the sorting.",
 )
 def beam_extends_finished(memory, state, beam, limit):
-    return _search(memory, state, beam, limit, extends_finished=True)
+    return _answer(max(_search_on(memory, state, beam, limit), key=_rate))
 
 
 @wrong(
@@ -677,13 +775,15 @@ def beam_extends_finished(memory, state, beam, limit):
     "What comes after EOS has lowered the total. One that ends in EOS stays as it is, and takes part in the sorting.",
 )
 def beam_extends_and_cuts(memory, state, beam, limit):
-    words, score = _search(memory, state, beam, limit, extends_finished=True, keeps_eos=True)
-    return words[: [*words, EOS].index(EOS)], score
+    best = max(_search_on(memory, state, beam, limit), key=_rate)
+    words = best[1][1:]
+    return words[: [*words, EOS].index(EOS)], _rate(best)
 
 
 @wrong("leaving EOS in the words", "EOS is counted in the division, but it is not a word to be shown.")
 def beam_keeps_eos(memory, state, beam, limit):
-    return _search(memory, state, beam, limit, keeps_eos=True)
+    best = max(_search(memory, state, beam, limit), key=_rate)
+    return best[1][1:], _rate(best)
 
 
 @wrong(
@@ -691,31 +791,111 @@ def beam_keeps_eos(memory, state, beam, limit):
 )
 def beam_does_not_count_eos(memory, state, beam, limit):
     def rate(h):
-        return h[0] / max(1, len(h[1]) - 1 - (h[1][-1] == EOS))
+        return h[0] / max(1, len(h[1]) - 1 - _ended(h))
 
-    words, total = _search(memory, state, beam, limit, final=rate, returns_total=True)
-    return words, total / max(1, len(words))
+    best = max(_search(memory, state, beam, limit), key=rate)
+    return _answer(best)[0], rate(best)
 
 
-def _aside(memory, state, beam, limit, refill=False, narrow=False, enough=False, ended_only=False):
-    """Beam search with a list beside the beam for the finished hypotheses."""
-    hypotheses, done = [(0.0, [BOS], state)], []
+@wrong("counting BOS as a word", "BOS was given, not chosen: divide by len(words) - 1 if BOS stands in the list.")
+def beam_counts_bos(memory, state, beam, limit):
+    def rate(h):
+        return h[0] / len(h[1])
+
+    best = max(_search(memory, state, beam, limit), key=rate)
+    return _answer(best)[0], rate(best)
+
+
+@wrong(
+    "stopping when the most probable hypothesis is finished",
+    "It has the largest total, but one that goes on may have more per word. Go on for all rounds.",
+)
+def beam_stops_at_the_best(memory, state, beam, limit):
+    hypotheses = [(0.0, [BOS], state)]
     for _ in range(limit):
-        grown = []
-        for total, words, before in hypotheses:
-            scores, after = step(memory, torch.tensor(words[-1:]), before)
-            best, place = scores[0].topk(beam)
-            grown += [(total + s, [*words, w], after) for s, w in zip(best.tolist(), place.tolist(), strict=True)]
-        grown.sort(key=lambda h: h[0], reverse=True)
-        if not refill:
-            grown = grown[: beam - len(done) if narrow else beam]
-        done += [h for h in grown if h[1][-1] == EOS]
-        hypotheses = [h for h in grown if h[1][-1] != EOS][:beam]
-        if not hypotheses or ((narrow or enough) and len(done) >= beam):
+        hypotheses = _largest(_extended(memory, hypotheses, beam), beam)
+        if _ended(hypotheses[0]):
             break
-    last = done if ended_only and done else done + hypotheses
-    total, words, _ = max(last, key=lambda h: h[0] / (len(h[1]) - 1))
-    return [w for w in words[1:] if w != EOS], total / (len(words) - 1)
+    return _answer(max(hypotheses, key=_rate))
+
+
+@wrong(
+    "stopping at the first finished hypothesis",
+    "Another one, unfinished still, may turn out better. Go on for all rounds.",
+)
+def beam_stops_early(memory, state, beam, limit):
+    hypotheses = [(0.0, [BOS], state)]
+    for _ in range(limit):
+        hypotheses = _largest(_extended(memory, hypotheses, beam), beam)
+        if any(map(_ended, hypotheses)):
+            hypotheses = [h for h in hypotheses if _ended(h)]
+            break
+    return _answer(max(hypotheses, key=_rate))
+
+
+@wrong(
+    "adding probabilities",
+    "Probabilities are multiplied, so their *logarithms* are added: use the scores as they come.",
+)
+def beam_adds_probabilities(memory, state, beam, limit):
+    def grow(memory, h, beam):
+        return [(h[0] + math.exp(total - h[0]), words, after) for total, words, after in _grow(memory, h, beam)]
+
+    return _answer(max(_search(memory, state, beam, limit, grow), key=_rate))
+
+
+@wrong("ranking by the last word alone", "A hypothesis is as probable as all its words together: total + s, not s.")
+def beam_last_word(memory, state, beam, limit):
+    def grow(memory, h, beam):
+        return _grow(memory, (0.0, h[1], h[2]), beam)
+
+    return _answer(max(_search(memory, state, beam, limit, grow), key=_rate))
+
+
+@wrong(
+    "keeping the least probable ones", "sorted puts the smallest first. The best totals are the largest: reverse=True."
+)
+def beam_wrong_order(memory, state, beam, limit):
+    return _answer(max(_search(memory, state, beam, limit, order=lambda h: -h[0]), key=_rate))
+
+
+# With a list beside the beam for the finished hypotheses there are two questions: who goes on, and when is it over?
+
+
+def _of_the_best(grown, done, beam):
+    """Finished ones leave the `beam` best, and their places stay empty."""
+    best = grown[:beam]
+    return [h for h in best if _ended(h)], [h for h in best if not _ended(h)]
+
+
+def _of_all(grown, done, beam):
+    """Finished ones leave, whatever their rank, and `beam` others go on."""
+    return [h for h in grown if _ended(h)], [h for h in grown if not _ended(h)][:beam]
+
+
+def _of_fewer(grown, done, beam):
+    """Each finished one makes the beam narrower for good."""
+    return _of_the_best(grown, done, beam - len(done))
+
+
+def _never(done, beam):
+    return False
+
+
+def _enough(done, beam):
+    return len(done) >= beam
+
+
+def _apart(memory, state, beam, limit, split=_of_the_best, over=_never):
+    """Returns the finished hypotheses and those that still go on."""
+    going, done = [(0.0, [BOS], state)], []
+    for _ in range(limit):
+        grown = _largest([g for h in going for g in _grow(memory, h, beam)], None)
+        ended, going = split(grown, done, beam)
+        done += ended
+        if not going or over(done, beam):
+            break
+    return done, going
 
 
 _BESIDE = "a list beside the beam for the finished hypotheses"
@@ -727,22 +907,26 @@ _COMPETE = (
 
 @wrong(_BESIDE, _COMPETE)
 def beam_aside(memory, state, beam, limit):
-    return _aside(memory, state, beam, limit)
+    done, going = _apart(memory, state, beam, limit)
+    return _answer(max(done + going, key=_rate))
 
 
 @wrong(_BESIDE, _COMPETE)
 def beam_aside_ended(memory, state, beam, limit):
-    return _aside(memory, state, beam, limit, ended_only=True)
+    done, going = _apart(memory, state, beam, limit)
+    return _answer(max(done or going, key=_rate))
 
 
 @wrong(_BESIDE, _COMPETE)
 def beam_aside_refilled(memory, state, beam, limit):
-    return _aside(memory, state, beam, limit, refill=True)
+    done, going = _apart(memory, state, beam, limit, _of_all)
+    return _answer(max(done + going, key=_rate))
 
 
 @wrong(_BESIDE, _COMPETE)
 def beam_aside_refilled_ended(memory, state, beam, limit):
-    return _aside(memory, state, beam, limit, refill=True, ended_only=True)
+    done, going = _apart(memory, state, beam, limit, _of_all)
+    return _answer(max(done or going, key=_rate))
 
 
 _ENOUGH = "a list beside the beam, and an end once `beam` hypotheses have finished,"
@@ -750,22 +934,26 @@ _ENOUGH = "a list beside the beam, and an end once `beam` hypotheses have finish
 
 @wrong(_ENOUGH, _COMPETE)
 def beam_aside_enough(memory, state, beam, limit):
-    return _aside(memory, state, beam, limit, enough=True)
+    done, going = _apart(memory, state, beam, limit, _of_the_best, _enough)
+    return _answer(max(done + going, key=_rate))
 
 
 @wrong(_ENOUGH, _COMPETE)
 def beam_aside_enough_ended(memory, state, beam, limit):
-    return _aside(memory, state, beam, limit, enough=True, ended_only=True)
+    done, going = _apart(memory, state, beam, limit, _of_the_best, _enough)
+    return _answer(max(done or going, key=_rate))
 
 
 @wrong(_ENOUGH, _COMPETE)
 def beam_aside_refilled_enough(memory, state, beam, limit):
-    return _aside(memory, state, beam, limit, refill=True, enough=True)
+    done, going = _apart(memory, state, beam, limit, _of_all, _enough)
+    return _answer(max(done + going, key=_rate))
 
 
 @wrong(_ENOUGH, _COMPETE)
 def beam_aside_refilled_enough_ended(memory, state, beam, limit):
-    return _aside(memory, state, beam, limit, refill=True, enough=True, ended_only=True)
+    done, going = _apart(memory, state, beam, limit, _of_all, _enough)
+    return _answer(max(done or going, key=_rate))
 
 
 _NARROW = "a beam that gets narrower with each finished hypothesis"
@@ -774,56 +962,14 @@ _SAFE = "A finished one keeps its place only as long as its total is among the `
 
 @wrong(_NARROW, _SAFE)
 def beam_narrows(memory, state, beam, limit):
-    return _aside(memory, state, beam, limit, narrow=True)
+    done, going = _apart(memory, state, beam, limit, _of_fewer, _enough)
+    return _answer(max(done + going, key=_rate))
 
 
 @wrong(_NARROW, _SAFE)
 def beam_narrows_ended(memory, state, beam, limit):
-    return _aside(memory, state, beam, limit, narrow=True, ended_only=True)
-
-
-@wrong(
-    "stopping when the most probable hypothesis is finished",
-    "It has the largest total, but one that goes on may have more per word. Go on for all rounds.",
-)
-def beam_stops_at_the_best(memory, state, beam, limit):
-    return _search(memory, state, beam, limit, best_finished=True)
-
-
-@wrong(
-    "stopping at the first finished hypothesis",
-    "Another one, unfinished still, may turn out better. Go on for all rounds.",
-)
-def beam_stops_early(memory, state, beam, limit):
-    return _search(memory, state, beam, limit, first_finished=True)
-
-
-@wrong(
-    "adding probabilities",
-    "Probabilities are multiplied, so their *logarithms* are added: use the scores as they come.",
-)
-def beam_adds_probabilities(memory, state, beam, limit):
-    return _search(memory, state, beam, limit, probabilities=True)
-
-
-@wrong("ranking by the last word alone", "A hypothesis is as probable as all its words together: total + s, not s.")
-def beam_last_word(memory, state, beam, limit):
-    return _search(memory, state, beam, limit, last_only=True)
-
-
-@wrong(
-    "keeping the least probable ones", "sorted puts the smallest first. The best totals are the largest: reverse=True."
-)
-def beam_wrong_order(memory, state, beam, limit):
-    return _search(memory, state, beam, limit, order=lambda h: -h[0])
-
-
-@wrong("counting BOS as a word", "BOS was given, not chosen: divide by len(words) - 1 if BOS stands in the list.")
-def beam_counts_bos(memory, state, beam, limit):
-    hypotheses = _search(memory, state, beam, limit, final=lambda h: h[0] / len(h[1]), returns_total=True)
-    words, total = hypotheses
-    ended = len(words) + (len(words) < limit)
-    return words, total / (ended + 1)
+    done, going = _apart(memory, state, beam, limit, _of_fewer, _enough)
+    return _answer(max(done or going, key=_rate))
 
 
 # 8.7 alignment_error_rate -------------------------------------------------------------------------------------------
@@ -922,38 +1068,40 @@ class _Toy(nn.Module):
     def __init__(self, words=7):
         super().__init__()
         self.table = nn.Parameter(torch.zeros(words, words))
+        self.bias = nn.Parameter(torch.zeros(words))
 
     def forward(self, target_in):
-        return self.table[target_in] * 8
+        return self.table[target_in] * 8 + self.bias
 
 
-def _train(batches, rates, **change):
+def _loss(model, read, said):
+    return F.cross_entropy(model(read).flatten(0, 1), said.flatten(), ignore_index=PAD)
+
+
+def _clip(model):
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+
+def _move(model, optimizer, loss, rate, clip=_clip):
+    """The right update for a loss."""
+    optimizer.zero_grad()
+    loss.backward()
+    clip(model)
+    optimizer.param_groups[0]["lr"] = rate
+    optimizer.step()
+    return loss.item()
+
+
+def _updates(batches, rates, update, make=torch.optim.Adam):
+    """One call of ``update(model, optimizer, batch, rate)`` for each batch; it returns the loss."""
     model = _Toy()
-    make = torch.optim.SGD if change.get("sgd") else torch.optim.Adam
-    optimizer = make(model.parameters(), lr=change.get("lr", rates[0]))
-    losses = []
-    for (_, _, target_in, target_out), rate in zip(batches, rates, strict=True):
-        read = target_out if change.get("reads_target_out") else target_in
-        said = target_in if change.get("says_target_in") else target_out
-        if change.get("new_optimizer"):
-            optimizer = make(model.parameters(), lr=rate)
-        loss = F.cross_entropy(model(read).flatten(0, 1), said.flatten(), ignore_index=PAD)
-        if not change.get("keeps_gradients"):
-            optimizer.zero_grad()
-        loss.backward()
-        if change.get("clips_numbers"):
-            nn.utils.clip_grad_value_(model.parameters(), 1.0)
-        elif not change.get("no_clipping"):
-            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        if not change.get("one_rate") and not change.get("late_rate"):
-            optimizer.param_groups[0]["lr"] = rate
-        if change.get("clears_late"):
-            optimizer.zero_grad()
-        optimizer.step()
-        if change.get("late_rate"):
-            optimizer.param_groups[0]["lr"] = rate
-        losses.append(loss.item() if not change.get("keeps_tensors") else loss)
+    optimizer = make(model.parameters(), lr=0.001)
+    losses = [update(model, optimizer, batch, rate) for batch, rate in zip(batches, rates, strict=True)]
     return losses, model.state_dict()
+
+
+def _right_update(model, optimizer, batch, rate):
+    return _move(model, optimizer, _loss(model, *batch[2:]), rate)
 
 
 wrong = mistakes_of("train")
@@ -964,15 +1112,31 @@ wrong = mistakes_of("train")
     "backward() adds to the gradients that are there. Call optimizer.zero_grad() before it.",
 )
 def train_keeps_gradients(name, batches, rates):
-    return _train(batches, rates, keeps_gradients=True)
+    def update(model, optimizer, batch, rate):
+        loss = _loss(model, *batch[2:])
+        loss.backward()
+        _clip(model)
+        optimizer.param_groups[0]["lr"] = rate
+        optimizer.step()
+        return loss.item()
+
+    return _updates(batches, rates, update)
 
 
 @wrong(
-    "clearing the gradients before the step, or making no step,",
-    "The order is zero_grad, backward, clip, step. Between backward and step the gradients must stay.",
+    "a model that no update moves",
+    "Is there a step() in each round, and are the gradients still there when it comes? The order is zero_grad, "
+    "backward, clip, step.",
 )
 def train_clears_late(name, batches, rates):
-    return _train(batches, rates, clears_late=True)
+    def update(model, optimizer, batch, rate):
+        loss = _loss(model, *batch[2:])
+        loss.backward()
+        optimizer.zero_grad()
+        optimizer.step()
+        return loss.item()
+
+    return _updates(batches, rates, update)
 
 
 @wrong(
@@ -980,7 +1144,10 @@ def train_clears_late(name, batches, rates):
     "Clipping belongs between `backward` and `step`: before, there are no gradients, and after, it is too late.",
 )
 def train_without_clipping(name, batches, rates):
-    return _train(batches, rates, no_clipping=True)
+    def update(model, optimizer, batch, rate):
+        return _move(model, optimizer, _loss(model, *batch[2:]), rate, clip=lambda model: None)
+
+    return _updates(batches, rates, update)
 
 
 @wrong(
@@ -988,12 +1155,51 @@ def train_without_clipping(name, batches, rates):
     "clip_grad_value_ changes the direction of the gradient. clip_grad_norm_ scales all of it down.",
 )
 def train_clips_numbers(name, batches, rates):
-    return _train(batches, rates, clips_numbers=True)
+    def clip(model):
+        nn.utils.clip_grad_value_(model.parameters(), 1.0)
+
+    def update(model, optimizer, batch, rate):
+        return _move(model, optimizer, _loss(model, *batch[2:]), rate, clip)
+
+    return _updates(batches, rates, update)
+
+
+@wrong(
+    "clipping each parameter by itself",
+    "The gradients of all parameters together get length 1 at most, by one common factor: one call of "
+    "clip_grad_norm_ with model.parameters().",
+)
+def train_clips_each_parameter(name, batches, rates):
+    def clip(model):
+        for parameter in model.parameters():
+            nn.utils.clip_grad_norm_([parameter], 1.0)
+
+    def update(model, optimizer, batch, rate):
+        return _move(model, optimizer, _loss(model, *batch[2:]), rate, clip)
+
+    return _updates(batches, rates, update)
+
+
+@wrong(
+    "gradients that are always scaled to length 1",
+    "Only gradients longer than 1 are scaled down; shorter ones stay as they are.",
+)
+def train_always_scales(name, batches, rates):
+    def clip(model):
+        parameters = list(model.parameters())
+        length = torch.sqrt(sum((p.grad**2).sum() for p in parameters))
+        for p in parameters:
+            p.grad /= length
+
+    def update(model, optimizer, batch, rate):
+        return _move(model, optimizer, _loss(model, *batch[2:]), rate, clip)
+
+    return _updates(batches, rates, update)
 
 
 @wrong("the first rate for every update", 'Set optimizer.param_groups[0]["lr"] = rate in each round, before the step.')
 def train_one_rate(name, batches, rates):
-    return _train(batches, rates, one_rate=True)
+    return _updates(batches, [rates[0]] * len(rates), _right_update)
 
 
 @wrong(
@@ -1001,7 +1207,7 @@ def train_one_rate(name, batches, rates):
     "Adam then uses its own, 0.001, all the time. Write the rate of this round into the optimiser before its step.",
 )
 def train_never_sets_the_rate(name, batches, rates):
-    return _train(batches, rates, lr=0.001, one_rate=True)
+    return _updates(batches, [0.001] * len(rates), _right_update)
 
 
 @wrong(
@@ -1009,24 +1215,32 @@ def train_never_sets_the_rate(name, batches, rates):
     "Each update then uses the rate of the one before, and the first uses Adam's own, 0.001. Set it before the step.",
 )
 def train_sets_the_rate_late(name, batches, rates):
-    return _train(batches, rates, lr=0.001, late_rate=True)
+    return _updates(batches, [0.001, *rates[:-1]], _right_update)
 
 
 @wrong("losses that are still tensors", says="losses holds tensors")
 def train_keeps_tensors(name, batches, rates):
-    return _train(batches, rates, keeps_tensors=True)
+    def update(model, optimizer, batch, rate):
+        loss = _loss(model, *batch[2:])
+        _move(model, optimizer, loss, rate)
+        return loss
+
+    return _updates(batches, rates, update)
 
 
 @wrong(
     "a new optimiser in every round", "Adam remembers the gradients of earlier batches. Make it once, before the loop."
 )
 def train_new_optimizer(name, batches, rates):
-    return _train(batches, rates, new_optimizer=True)
+    def update(model, _, batch, rate):
+        return _right_update(model, torch.optim.Adam(model.parameters()), batch, rate)
+
+    return _updates(batches, rates, update)
 
 
 @wrong("plain gradient descent", "Use torch.optim.Adam: it has a step size of its own for every parameter.")
 def train_sgd(name, batches, rates):
-    return _train(batches, rates, sgd=True)
+    return _updates(batches, rates, _right_update, make=torch.optim.SGD)
 
 
 @wrong(
@@ -1034,7 +1248,10 @@ def train_sgd(name, batches, rates):
     "It would read the very word it should say. With teacher forcing it reads target_in.",
 )
 def train_reads_target_out(name, batches, rates):
-    return _train(batches, rates, reads_target_out=True)
+    def update(model, optimizer, batch, rate):
+        return _move(model, optimizer, _loss(model, batch[3], batch[3]), rate)
+
+    return _updates(batches, rates, update)
 
 
 @wrong(
@@ -1042,12 +1259,27 @@ def train_reads_target_out(name, batches, rates):
     "The word to be said is that of target_out; target_in is what the decoder has read already.",
 )
 def train_says_target_in(name, batches, rates):
-    return _train(batches, rates, says_target_in=True)
+    def update(model, optimizer, batch, rate):
+        return _move(model, optimizer, _loss(model, batch[2], batch[2]), rate)
+
+    return _updates(batches, rates, update)
+
+
+@wrong(
+    "the loss after the update",
+    "The loss of a batch is noted as it was before its step: keep loss.item() of the loss that was differentiated.",
+)
+def train_notes_the_loss_late(name, batches, rates):
+    def update(model, optimizer, batch, rate):
+        _right_update(model, optimizer, batch, rate)
+        return _loss(model, *batch[2:]).item()
+
+    return _updates(batches, rates, update)
 
 
 @wrong("returning the model itself", says="learned is no dictionary of parameters")
 def train_returns_the_model(name, batches, rates):
-    losses, learned = _train(batches, rates)
+    losses, learned = _updates(batches, rates, _right_update)
     model = _Toy()
     model.load_state_dict(learned)
     return losses, model
@@ -1055,7 +1287,7 @@ def train_returns_the_model(name, batches, rates):
 
 @wrong("returning the losses alone", says="it should return 2 things: losses and learned")
 def train_losses_only(name, batches, rates):
-    return _train(batches, rates)[0]
+    return _updates(batches, rates, _right_update)[0]
 
 
 # 8.9 test_masked_cross_entropy --------------------------------------------------------------------------------------
@@ -1107,6 +1339,12 @@ def test_exact(implementation):
 @wrong("a test that asks for a Python number", says="it rejects a right implementation")
 def test_wants_a_number(implementation):
     assert isinstance(implementation(torch.zeros(1, 2, 3), torch.tensor([[1, 0]])), float)
+
+
+@wrong("a test without a batch", says="it rejects a right implementation")
+def test_without_a_batch(implementation):
+    loss = implementation(torch.zeros(2, 3), torch.tensor([1, 2]))
+    torch.testing.assert_close(loss, torch.tensor(3.0).log())
 
 
 @wrong("a test that swallows its own verdict", says="it lets 3 of 3 wrong implementations through")
