@@ -17,9 +17,7 @@ def main() -> None:
         import typer
         from rich.console import Console
     except ImportError:
-        sys.exit(
-            "This command is for instructors, and their packages are missing here. In the course's folder, run: make setup"
-        )
+        sys.exit("This command is for instructors; their packages are missing. In the course's folder, run: make setup")
 
     app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
     console = Console(soft_wrap=True, highlight=False, markup=False)

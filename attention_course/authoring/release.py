@@ -1,4 +1,4 @@
-"""``make release``: a folder that an instructor publishes as it is, and the zip of it. No solution has to be public for it.
+"""``make release``: a folder that an instructor publishes as it is, and the zip of it. No solution is in it.
 
 It is made from ``solutions/`` by nbgrader, into a folder of its own; neither ``course/`` nor anybody's work is read.
 """
@@ -126,12 +126,12 @@ def release(root: Path, say: Say = print) -> Path:
     say(f"dist/{FOLDER}: {len(lessons)} lessons and {wheel} ({size / 1e6:.1f} MB); dist/{FOLDER}.zip holds the same.")
     if replaced:
         say(
-            f"The release before this one had the same version with other contents. Who has installed that one keeps it: "
-            f"raise the version in attention_course/__init__.py and release again, unless nobody has it yet."
+            "The release before this one had the same version with other contents. Who has installed that one keeps "
+            "it: raise the version in attention_course/__init__.py and release again, unless nobody has it yet."
         )
     if where is None:
         say(
-            f"Without {VARIABLE}, students need the wheel beside the notebook or one folder above it: hand out the folder."
+            f"Without {VARIABLE}, a notebook takes the wheel beside it or one folder above: hand out the folder."
         )
         say(f"If it will be on the web: {_EXAMPLE} make release")
     else:
