@@ -51,7 +51,7 @@ build: $(READY) ## bring answers, executed solutions and course/ up to date with
 	@$(BIN)/attention-course build $(LESSON)
 
 .PHONY: release
-release: $(READY) ## write dist/: what an instructor hands to students (COURSE_REPO=https://... names the address)
+release: $(READY) ## write dist/: what students get, to publish as it is (COURSE_URL=https://... says where)
 	@$(BIN)/attention-course release
 
 .PHONY: lint

@@ -76,7 +76,7 @@ def main() -> None:
 
     @app.command()
     def release() -> None:
-        """Write dist/: what an instructor hands to students."""
+        """Write dist/: what students get, to publish as it is. COURSE_URL=https://... says where it will be."""
         from .authoring.release import ReleaseError
         from .authoring.release import release as run
 

@@ -130,9 +130,7 @@ def release(root: Path, say: Say = print) -> Path:
             "it: raise the version in attention_course/__init__.py and release again, unless nobody has it yet."
         )
     if where is None:
-        say(
-            f"Without {VARIABLE}, a notebook takes the wheel beside it or one folder above: hand out the folder."
-        )
+        say(f"Without {VARIABLE}, a notebook takes the wheel beside it or one folder above: hand out the folder.")
         say(f"If it will be on the web: {_EXAMPLE} make release")
     else:
         say(f"Publish the folder so that {where.files}{wheel} gives that file; the lessons install it from there.")
