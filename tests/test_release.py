@@ -18,7 +18,7 @@ import pytest
 from conftest import LESSONS, ROOT
 
 from attention_course import __version__
-from attention_course.authoring import release
+from attention_course.authoring import release, seal
 from attention_course.grading import sandbox
 
 WHEEL = f"attention_course-{__version__}-py3-none-any.whl"
@@ -221,6 +221,7 @@ def test_a_filled_in_cell_is_still_locked_and_whole_for_nbgrader(make):
             assert about.checksum == compute_checksum(cell), cell.id
     (setup,) = (c for c in notebook.cells if c.id == "setup")
     assert setup.metadata.nbgrader.locked
+    assert seal.stored(notebook) == seal.make(notebook)
 
 
 class _Links(HTMLParser):

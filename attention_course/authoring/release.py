@@ -24,7 +24,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum
 
-from . import handout
+from . import handout, seal
 from .build import Say, dump, released
 from .lesson import Lesson, LessonError, all_lessons
 
@@ -182,6 +182,7 @@ def write_lessons(root: Path, lessons: list[Lesson], folder: Path, where: Place 
     for place, (card, notebook) in enumerate(zip(cards, notebooks, strict=True)):
         fill_in(notebook, where.files + wheel if where else "", wheel)
         handout.link(notebook, cards, place, where.colab if where else None)
+        seal.write(notebook)
         target = folder / card.path
         target.parent.mkdir()
         target.write_text(dump(notebook), encoding="utf-8")
