@@ -51,7 +51,7 @@ build: $(READY) ## bring answers, executed solutions and course/ up to date with
 	@$(BIN)/attention-course build $(LESSON)
 
 .PHONY: release
-release: $(READY) ## write dist/: what an instructor hands to students (COURSE_REPO=https://... names the address)
+release: $(READY) ## write dist/: what students get, to publish as it is (COURSE_URL=https://... says where)
 	@$(BIN)/attention-course release
 
 .PHONY: lint
@@ -76,7 +76,7 @@ TORCH_INDEX ?=
 TORCH := $(shell sed -n 's/^\(torch==[^ ]*\).*/\1/p' requirements.txt)
 PIP := $(BIN)/python -m pip install --quiet
 
-$(READY): requirements.txt pyproject.toml
+$(READY): requirements.txt pyproject.toml instructor/pyproject.toml
 	@made=; tried=; venvless=; \
 	for each in $(PYTHONS); do \
 		version=$$("$$each" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null) || continue; \
@@ -102,7 +102,7 @@ $(READY): requirements.txt pyproject.toml
 		echo "No NVIDIA GPU was found here, and PyTorch's default build for Linux may bring several gigabytes for one."; \
 		echo "Its CPU build is much smaller: stop this with Ctrl-C and run make with TORCH_INDEX=..., see README, Small downloads."; \
 	fi; \
-	{ $(PIP) -r requirements.txt && $(PIP) --no-deps --editable . ; } \
+	{ $(PIP) -r requirements.txt && $(PIP) --no-deps --no-build-isolation --editable . ./instructor ; } \
 		|| { echo "Installing the packages failed; pip's words are above. Is the network there? Run make again: it goes on where it stopped."; exit 1; }; \
 	$(BIN)/jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements >/dev/null 2>&1; \
 	$(BIN)/attention-course kernels && touch $(READY)

@@ -19,6 +19,7 @@ from attention_course.authoring.allowed import only_the_lesson
 from attention_course.authoring.generate import GuardedExporter, SealRelease
 from attention_course.authoring.run_all import GoOn
 from attention_course.grading.intake import before_autograding
+from attention_course.grading.names import settle_before_autograding
 from attention_course.grading.preprocessors import DropAuthoring, Examine, HideHiddenTests, Rebuild
 
 c = get_config()  # noqa: F821 (nbgrader defines it)
@@ -68,5 +69,7 @@ c.Autograde.autograde_preprocessors = [
 ]
 # Before that the gradebook is backed up, and links and oversized files are moved out of the submission.
 c.Autograde.pre_convert_hook = before_autograding
+# And before nbgrader looks for notebooks at all, each gets the name that it looks for: "Copy of …" is graded too.
+settle_before_autograding()
 # Feedback shows what a student may see: the message of the check, and no hidden test.
 c.GenerateFeedback.preprocessors = [GetGrades, HideHiddenTests, CSSHTMLHeaderPreprocessor]

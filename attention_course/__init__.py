@@ -4,4 +4,4 @@ A lesson imports three modules: ``check`` (is my answer right, and if not, which
 ``plots`` (the figures) and ``device`` (CPU or GPU, and seeds).
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -17,7 +17,7 @@ def main() -> None:
         import typer
         from rich.console import Console
     except ImportError:
-        sys.exit("This command is for instructors. Install its packages first: pip install 'attention-course[grading]'")
+        sys.exit("This command is for instructors; their packages are missing. In the course's folder, run: make setup")
 
     app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
     console = Console(soft_wrap=True, highlight=False, markup=False)
@@ -76,7 +76,7 @@ def main() -> None:
 
     @app.command()
     def release() -> None:
-        """Write dist/: what an instructor hands to students."""
+        """Write dist/: what students get, to publish as it is. COURSE_URL=https://... says where it will be."""
         from .authoring.release import ReleaseError
         from .authoring.release import release as run
 

@@ -32,8 +32,9 @@ TOOLS = (
 def machine(tmp_path):
     """A machine with make and a shell; ``python(version)`` gives it a Python of that version."""
     shutil.copy(ROOT / "Makefile", tmp_path)
-    for name in ("requirements.txt", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "instructor").mkdir()
+    for name in ("requirements.txt", "pyproject.toml", "instructor/pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path / name)
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in TOOLS:

@@ -64,9 +64,14 @@ def test_conda_installs_the_same_pins():
     assert python
     assert SpecifierSet(PROJECT["requires-python"]).contains(python[1])
     assert "- -r requirements.txt" in text
+    assert "- -e .[grading]\n      - ./instructor\n" in text, "the command and the sandbox come from there"
     assert re.findall(r"^\s+- ([a-z][\w-]*)==", text, re.MULTILINE) == [], "versions stand in requirements.txt alone"
 
 
 def test_the_version_is_said_once():
-    assert PROJECT["version"] == __version__
-    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    for place in (ROOT, ROOT / "instructor"):
+        project = tomllib.loads((place / "pyproject.toml").read_text())
+        assert "version" not in project["project"]
+        assert (place / project["tool"]["hatch"]["version"]["path"]).samefile(ROOT / "attention_course" / "__init__.py")
+    assert re.fullmatch(r"\d+\.\d+\.\d+", __version__), "the setup cell compares it letter by letter"
+    assert f"## {__version__}\n" in (ROOT / "CHANGELOG.md").read_text()

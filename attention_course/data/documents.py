@@ -65,7 +65,7 @@ def reviews(split: str = "train", size: int | None = None) -> list[Document]:
 
     Raises:
         UnknownSplit: if there is no such split.
-        WordListError: if a word list in ``assets/words`` does not read as it should.
+        WordListError: if a word list in ``data/lists`` does not read as it should.
     """
     return _first(_reviews(), split, size)
 

@@ -1,4 +1,4 @@
-"""The words of the translation corpus, read from ``assets/words/en_fr_*.csv`` and checked against each other.
+"""The words of the translation corpus, read from ``data/lists/en_fr_*.csv`` and checked against each other.
 
 An instructor extends the corpus by adding a row. What a row must say is checked here; the message names file, line and
 field. The columns that do not speak for themselves:

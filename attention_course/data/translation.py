@@ -1,4 +1,4 @@
-"""English–French sentence pairs with gold word alignments, made from the word lists in ``assets/words``.
+"""English–French sentence pairs with gold word alignments, made from the word lists in ``data/lists``.
 
 The generated corpus needs no network and is the same on every machine. ``source="multi30k"`` loads captions that people
 wrote and translated instead (see :mod:`.multi30k`); nobody knows their alignment.

@@ -1,11 +1,10 @@
-"""Word lists: small CSV files under ``assets/words/`` that an instructor may extend, checked when they are read."""
+"""Word lists: small CSV files in the folder ``lists``, which an instructor may extend; they are checked when read."""
 
 import csv
 from collections.abc import Mapping
 from pathlib import Path
 
-# In a wheel the lists lie beside this file (see setup.py); in a checkout they are people's to edit.
-_PLACES = (Path(__file__).parent / "words", Path(__file__).parents[2] / "assets" / "words")
+_FOLDER = Path(__file__).parent / "lists"
 
 
 class WordListError(ValueError):
@@ -13,11 +12,10 @@ class WordListError(ValueError):
 
 
 def folder() -> Path:
-    """Where the word lists are."""
-    for place in _PLACES:
-        if place.is_dir():
-            return place
-    raise WordListError(f"The word lists are missing: there is no folder {_PLACES[-1]}. Install the course again.")
+    """Where the word lists are: beside this file."""
+    if not _FOLDER.is_dir():
+        raise WordListError(f"The word lists are missing: there is no folder {_FOLDER}. Install the course again.")
+    return _FOLDER
 
 
 def table(name: str, fields: Mapping[str, set[str] | None], place: Path | None = None) -> list[dict[str, str]]:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+from jupyter_client.provisioning import KernelProvisionerFactory
 
 from . import sandbox
 from .kernel import KernelLost, StudentKernel
@@ -40,7 +41,10 @@ def examine_machine() -> list[Finding]:
 
 def _kernelspec() -> Finding:
     try:
-        place = KernelSpecManager().get_kernel_spec("attention-student").resource_dir
+        spec = KernelSpecManager().get_kernel_spec("attention-student")
+        if not KernelProvisionerFactory.instance().is_provisioner_available(spec):
+            return (False, "kernel", "Jupyter does not know the sandbox: attention-course-instructor is missing. Run: make setup")
+        place = spec.resource_dir
         return (Path(place).is_relative_to(sys.prefix), "kernel", f"attention-student, in {place}")
     except NoSuchKernel:
         return (False, "kernel", "attention-student is not installed. Run: attention-course kernels")

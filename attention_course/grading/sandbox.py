@@ -134,10 +134,8 @@ def _descriptor(content: bytes) -> int:
 
 
 def _interpreter() -> list[str]:
-    """The folders that Python and its packages are in, and of this repository the package and its word lists alone."""
+    """The folders that Python and its packages are in, and of this repository the package alone."""
     wanted = {sys.prefix, sys.base_prefix, sysconfig.get_paths()["purelib"], str(PACKAGE)}
-    word_lists = PACKAGE.parent / "assets" / "words"
-    wanted |= {str(word_lists)} if word_lists.is_dir() else set()
     kept: list[str] = []
     for place in sorted(str(Path(p).resolve()) for p in wanted) + sorted(wanted):
         inside = place.startswith("/usr/") or any(place == k or place.startswith(k + "/") for k in kept)

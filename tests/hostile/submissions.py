@@ -84,8 +84,8 @@ def solve(nb: NotebookNode, *names: str) -> None:
 
 
 def first(nb: NotebookNode, code: str) -> None:
-    """Put code where it runs early: into a cell of the student's own, after the setup cell."""
-    place = next(i for i, c in enumerate(nb.cells) if c.get("id") == "setup") + 1
+    """Put code where it runs early: into a cell of the student's own, after the given ones at the top."""
+    place = next(i for i, c in enumerate(nb.cells) if c.get("id") == "imports") + 1
     nb.cells.insert(place, nbformat.v4.new_code_cell(code))
 
 

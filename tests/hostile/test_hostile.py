@@ -20,7 +20,7 @@ from .submissions import ALL, SUBMISSIONS, Submission
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSON = all_lessons(ROOT)[0]
-KEPT = ("setup", *(name for each in ALL for name in (each, f"test-{each}")))
+KEPT = ("setup", "imports", *(name for each in ALL for name in (each, f"test-{each}")))
 PARTS = 3
 
 pytestmark = [
