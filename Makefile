@@ -102,7 +102,8 @@ $(READY): requirements.txt pyproject.toml instructor/pyproject.toml
 		echo "No NVIDIA GPU was found here, and PyTorch's default build for Linux may bring several gigabytes for one."; \
 		echo "Its CPU build is much smaller: stop this with Ctrl-C and run make with TORCH_INDEX=..., see README, Small downloads."; \
 	fi; \
-	{ $(PIP) -r requirements.txt && $(PIP) --no-deps --no-build-isolation --editable . ./instructor ; } \
+	{ $(PIP) -r requirements.txt && $(PIP) --no-deps --no-build-isolation --editable . \
+	  && $(PIP) --no-deps --no-build-isolation --force-reinstall ./instructor ; } \
 		|| { echo "Installing the packages failed; pip's words are above. Is the network there? Run make again: it goes on where it stopped."; exit 1; }; \
 	$(BIN)/jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements >/dev/null 2>&1; \
 	$(BIN)/attention-course kernels && touch $(READY)
