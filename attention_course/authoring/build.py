@@ -406,7 +406,7 @@ def _cells(notebook: NotebookNode) -> list[tuple[str, str, str, dict]]:
 
 
 def _keep_pictures(fresh: NotebookNode, old: NotebookNode | None) -> None:
-    if old is None or old.cell_type != "code" or len(old.outputs) != len(fresh.get("outputs", [])):
+    if old is None or not old.cell_type == fresh.cell_type == "code" or len(old.outputs) != len(fresh.outputs):
         return
     for new, stored in zip(fresh.outputs, old.outputs, strict=True):
         before, after = stored.get("data", {}).get("image/png"), new.get("data", {}).get("image/png")
