@@ -33,7 +33,8 @@ lab: $(READY) ## open your own copies of the lessons in JupyterLab (LAB_ARGS="--
 
 .PHONY: teach
 teach: $(READY) ## open everything an instructor needs: solutions, every kernel, the formgrader (LAB_ARGS as for lab)
-	@$(BIN)/jupyter lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/solutions $(AS_ROOT) $(LAB_ARGS)
+	@JUPYTER_CONFIG_PATH="$(CURDIR)/attention_course/authoring" $(BIN)/jupyter lab --ServerApp.root_dir="$(CURDIR)" \
+		--LabApp.default_url=/lab/tree/solutions $(AS_ROOT) $(LAB_ARGS)
 
 .PHONY: test
 test: $(READY) ## prove the course: solutions (nbval), tests, lint, and that nothing drifted
