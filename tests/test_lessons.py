@@ -235,8 +235,9 @@ LONGEST = 100
 
 def as_released(cell):
     """The source of a code cell without what nbgrader takes out of it."""
+    stub = r"\1raise NotImplementedError"
     source = re.sub(
-        r"[ \t]*### BEGIN SOLUTION\n.*?### END SOLUTION", "    raise NotImplementedError", cell.source, flags=re.DOTALL
+        r"^([ \t]*)### BEGIN SOLUTION\n.*?### END SOLUTION", stub, cell.source, flags=re.DOTALL | re.MULTILINE
     )
     return re.sub(r"### BEGIN HIDDEN TESTS\n.*?### END HIDDEN TESTS", "", source, flags=re.DOTALL).rstrip()
 
@@ -318,7 +319,7 @@ def test_the_recap_begins_with_the_progress_row(lesson):
     assert len(below.split("\n\n")) == 1, "the row stands at the top of the recap, below one paragraph at most"
     assert cells[place + 1].cell_type == "code"
     assert cells[place + 1].source == "check.progress()"
-    text = "\n".join(c.source for c in prose(lesson.read()))
+    text = " ".join("\n".join(c.source for c in prose(lesson.read())).split())
     assert "Run All Above Selected Cell" in text, "how to run everything above a cell, in JupyterLab"
     assert "Run before" in text, "and in Colab"
 

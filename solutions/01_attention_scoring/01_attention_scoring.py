@@ -47,7 +47,7 @@ from torch import nn
 from attention_course import check, device, plots
 
 device.seed(1)
-where = device.pick()  # a GPU if there is one; device.randn(..., seed=...) draws numbers that are the same on any
+where = device.pick()  # a GPU if there is one; device.randn(..., seed=...) is the same on any
 check.start("01")
 
 # %% [markdown]
