@@ -1025,7 +1025,7 @@ plots.small_multiples(
 )
 
 # %% [markdown]
-# Several heads with different slopes see near and far at once. What a distance cannot say is *left or right*: your prediction was infinite for keys on either side. ALiBi was made for models in which
+# Several heads with different slopes see near and far at once. What a distance cannot say is *left or right*: your prediction was infinite for keys equally far to the left and to the right. ALiBi was made for models in which
 # every token sees only those before it (lesson 05), and there the question does not arise.
 #
 # ## 9 · Which one?
