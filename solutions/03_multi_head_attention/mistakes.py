@@ -174,6 +174,12 @@ def merge_first_head(x):
     return torch.cat([x[:, 0]] * x.shape[1], dim=-1)
 
 
+@wrong("exchanging the heads with their numbers", "The axes to exchange are H and T, 1 and 2: (B, T, H, d).")
+def merge_exchanges_heads_and_numbers(x):
+    B, H, T, d = x.shape
+    return x.transpose(1, 3).reshape(B, T, H * d)
+
+
 # 3.3 scaled_dot_product_attention -----------------------------------------------------------------------------------
 
 
@@ -311,6 +317,45 @@ def attention_one_maximum(q, k, v, mask=None, dropout=None):
     powers = torch.exp(scores - scores.max())
     powers = powers if mask is None else powers * mask
     return _used(powers / powers.sum(-1, keepdim=True), v, dropout)
+
+
+@wrong(
+    "dividing by the root of d_v, the length of a value,",
+    "A score sums d_k products, the length of a query: math.sqrt(q.shape[-1]).",
+)
+def attention_scaled_by_values(q, k, v, mask=None, dropout=None):
+    return _used(_softmax(q @ k.transpose(-2, -1) / math.sqrt(v.shape[-1]), mask), v, dropout)
+
+
+@wrong("dividing twice by the root of d_k, as by scaling both q and k,", "Once: either the queries or the scores.")
+def attention_scaled_twice(q, k, v, mask=None, dropout=None):
+    root = math.sqrt(q.shape[-1])
+    return _used(_softmax((q / root) @ (k / root).transpose(-2, -1), mask), v, dropout)
+
+
+@wrong(
+    "weights * v, number by number",
+    "The context of a query is a sum over the keys, which is what a matrix product takes: weights @ v.",
+)
+def attention_multiplies_number_by_number(q, k, v, mask=None, dropout=None):
+    weights = _softmax(_scores(q, k), mask)
+    return weights * v, weights
+
+
+@wrong(
+    "picking out scores with the mask as an index, which does not broadcast",
+    "A mask may be smaller than the scores. masked_fill(~mask, ...) and torch.where broadcast it.",
+)
+def attention_indexes_with_the_mask(q, k, v, mask=None, dropout=None):
+    scores = _scores(q, k)
+    if mask is not None:
+        scores[~mask] = -torch.inf
+    return _used(torch.softmax(scores, dim=-1), v, dropout)
+
+
+@wrong("scores held between two limits", "Any score is allowed. torch.softmax can take large ones.")
+def attention_clamps(q, k, v, mask=None, dropout=None):
+    return _used(_softmax(_scores(q, k).clamp(-50, 50), mask), v, dropout)
 
 
 @wrong("scores in place of weights", "Between the scores and the values stands the softmax over the keys.")
@@ -486,6 +531,20 @@ class LayerOutputOnly(_Layer):
         return super().forward(query, key, value, mask)[0]
 
 
+@wrong("adding the query to the output", "Here only what the heads found is returned, through W_o.")
+class LayerAddsTheQuery(_Layer):
+    def forward(self, query, key, value, mask=None):
+        output, weights = super().forward(query, key, value, mask)
+        return output + query, weights
+
+
+@wrong("one projection for queries, keys and values", says="missing: W_k.weight (21, 21)")
+class LayerSharesProjections(_Layer):
+    def __init__(self, d_model, num_heads, dropout=0.0):
+        super().__init__(d_model, num_heads, dropout)
+        self.W_v = self.W_k = self.W_q
+
+
 @wrong("layers without bias", says="missing: W_q.bias (21,), W_k.bias (21,)")
 class LayerWithoutBias(_Layer):
     def __init__(self, d_model, num_heads, dropout=0.0):
@@ -651,6 +710,12 @@ def copy_zero_biases(state):
     return weight, torch.zeros_like(bias), out_weight, torch.zeros_like(out_bias)
 
 
+@wrong("counting the bias of W_o into in_proj_bias", "It has a place of its own, out_proj.bias.")
+def copy_all_biases(state):
+    bias = torch.cat([state[f"W_{n}.bias"] for n in "qkvo"])
+    return _four(state)[0], bias, state["W_o.weight"], state["W_o.bias"]
+
+
 @wrong("leaving the biases out", says="it should return 4 things: in_proj_weight, in_proj_bias")
 def copy_without_biases(state):
     return _four(state)[0], _four(state)[2]
@@ -738,6 +803,19 @@ def ablation_squared(heads, W_o):
 def ablation_mean(heads, W_o):
     full = _joined(heads) @ W_o.T
     return torch.stack([(full - x).abs().mean(-1) for x in _outputs_without(heads, W_o.T)], dim=1)
+
+
+@wrong("the sum of the sizes of the differences", "Of a vector (3, 4) the length is 5, not 7: .norm(dim=-1).")
+def ablation_sum_of_sizes(heads, W_o):
+    full = _joined(heads) @ W_o.T
+    return torch.stack([(full - x).abs().sum(-1) for x in _outputs_without(heads, W_o.T)], dim=1)
+
+
+@wrong("a head replaced by its mean over the tokens", "A head that is switched off gives 0.")
+def ablation_by_the_mean(heads, W_o):
+    moved = [heads[:, h] - heads[:, h].mean(1, keepdim=True) for h in range(heads.shape[1])]
+    d = heads.shape[-1]
+    return torch.stack([(x @ W_o[:, h * d : (h + 1) * d].T).norm(dim=-1) for h, x in enumerate(moved)], dim=1)
 
 
 @wrong("putting the heads on the last axis", "The result is (B, H, T): stack along dim=1.")
@@ -932,6 +1010,11 @@ def hears_not(T, num_heads):
     return _map(T, lambda i, j: first[i] > last[j] or first[j] > last[i])
 
 
+@wrong("two halves, however many heads there are,", "H heads cut the numbers into H equal parts.")
+def hears_two_halves(T, num_heads):
+    return _map(T, lambda i, j: (i < T // 2) == (j < T // 2))
+
+
 @wrong("numbers in place of booleans", says="it should be boolean")
 def hears_as_numbers(T, num_heads):
     return torch.ones(T, T, device=device.pick())
@@ -1032,6 +1115,19 @@ def repaired_interleaved(q, k, v, num_heads=2):
 def repaired_merges_interleaved(q, k, v, num_heads=2):
     context = F.scaled_dot_product_attention(*(_split(x, num_heads) for x in (q, k, v)))
     return context.permute(0, 2, 3, 1).flatten(2)
+
+
+@wrong("exchanging the heads with the numbers", "The axes to exchange are T and H, 1 and 2 of (B, T, H, d).")
+def repaired_exchanges_the_outer_axes(q, k, v, num_heads=2):
+    B, Tq, d_model = q.shape
+    q, k, v = (x.reshape(B, -1, num_heads, d_model // num_heads).transpose(1, 3) for x in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v).transpose(1, 3).reshape(B, Tq, d_model)
+
+
+@wrong("two heads, whatever num_heads is,", "2 is only what num_heads is by default.")
+def repaired_two_heads(q, k, v, num_heads=2):
+    q, k, v = (x.reshape(len(x), -1, 2, x.shape[-1] // 2).transpose(1, 2) for x in (q, k, v))
+    return _joined(F.scaled_dot_product_attention(q, k, v))
 
 
 def loop_attention(q, k, v, num_heads):

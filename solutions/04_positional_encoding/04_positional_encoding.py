@@ -732,7 +732,7 @@ def check_the_end(layer_class) -> None:
         "it takes a sentence that is longer than its table.",
         observed=f"4 tokens and max_length = 3 give a result of shape {shape}",
         expected="an error: place 3 has no vector",
-        cause="A place past the end must not get the last row, a row from the front or zeros without a word.",
+        cause="A place past the end has no row: no other row, no zeros, and no token left out in its stead.",
     )
 
 
@@ -1025,7 +1025,7 @@ plots.small_multiples(
 )
 
 # %% [markdown]
-# Several heads with different slopes see near and far at once. What a distance cannot say is *left or right*: your prediction was infinite for keys on either side. ALiBi was made for models in which
+# Several heads with different slopes see near and far at once. What a distance cannot say is *left or right*: your prediction was infinite for keys equally far to the left and to the right. ALiBi was made for models in which
 # every token sees only those before it (lesson 05), and there the question does not arise.
 #
 # ## 9 · Which one?

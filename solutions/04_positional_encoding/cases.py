@@ -57,6 +57,7 @@ EXERCISES = [
             Case("the table worked by hand comes out", {"T": 4, "d": 4}),
             Case("for odd d the last cosine is left out", {"T": 4, "d": 3}),
             Case("a single number is a sine", {"T": 3, "d": 1}),
+            Case("far places are places like any other", {"T": 1100, "d": 2}),
             Case("every hand has its own rate", {"T": 9, "d": 6}),
         ],
     ),

@@ -95,6 +95,22 @@ def gap_norm(model, x, order):
     return (f(x[:, order]) - f(x)[:, order]).norm().item()
 
 
+@wrong("the largest difference in the first sentence alone", "Every sentence of the batch counts.")
+def gap_first_sentence(model, x, order):
+    f = _MODELS.get(model, model)
+    return (f(x[:, order]) - f(x)[:, order])[0].abs().max().item()
+
+
+@wrong(
+    "the difference divided by the numbers themselves",
+    "The gap is the largest absolute difference, not a share of anything.",
+)
+def gap_relative(model, x, order):
+    f = _MODELS.get(model, model)
+    after = f(x)[:, order]
+    return ((f(x[:, order]) - after).abs() / (after.abs() + 1e-9)).max().item()
+
+
 @wrong("a verdict in place of a number", "Return by how much the two differ, not whether they do.")
 def gap_verdict(model, x, order):
     f = _MODELS.get(model, model)
@@ -221,6 +237,21 @@ def sinusoidal_one_rate(T, d):
 @wrong("letting the rates grow", "The exponent is negative: the rates fall from 1 towards 1/10000.")
 def sinusoidal_growing(T, d):
     angles = _places(T) * _rates(d, lambda even: even / d)
+    return _alternate(angles.sin(), angles.cos(), d)
+
+
+@wrong("powers of 1000", "The rates fall from 1 towards 1/10000: powers of 10000.")
+def sinusoidal_base_1000(T, d):
+    angles = _places(T) * _rates(d) ** 0.75
+    return _alternate(angles.sin(), angles.cos(), d)
+
+
+@wrong(
+    "rates that reach 1/10000 itself",
+    "The last rate is 10000^(-2i/d) with the last i, above 1/10000: the exponents are 0, -2/d, -4/d and so on.",
+)
+def sinusoidal_reaches_the_end(T, d):
+    angles = _places(T) * torch.logspace(0, -4, (d + 1) // 2, device=device.pick())
     return _alternate(angles.sin(), angles.cos(), d)
 
 
@@ -371,6 +402,13 @@ def shift_rolls(n, d):
     return torch.eye(d, device=device.pick()).roll(n, dims=0)
 
 
+@wrong(
+    "going on by n also where n is negative", "A negative n goes back: the angles are n times the rates, with its sign."
+)
+def shift_ignores_the_sign(n, d):
+    return _blocks(abs(n), d, torch.cos, torch.sin, _minus_sin, torch.cos)
+
+
 @wrong("the matrix for one place, whatever n is,", "n places on is n times the angle.")
 def shift_by_one(n, d):
     return _blocks(1, d, torch.cos, torch.sin, _minus_sin, torch.cos)
@@ -474,6 +512,20 @@ class LearnedMultiplies(_Learned):
 class LearnedDetached(_Learned):
     def forward(self, x):
         return x + self.rows(x).detach()
+
+
+@wrong(
+    "multiplying the tokens by √d", "The first transformer does that to its embeddings. Here x is taken as it comes."
+)
+class LearnedScales(_Learned):
+    def forward(self, x):
+        return x * x.shape[-1] ** 0.5 + self.rows(x)
+
+
+@wrong("looking up the tokens in place of their places", "The rows are looked up by place: 0, 1, …, T - 1.")
+class LearnedLooksUpTokens(_Learned):
+    def forward(self, x):
+        return x + self.table(x.long())
 
 
 @wrong("adding in place", "x += … writes into the caller's tokens. Write x + …")
@@ -607,6 +659,16 @@ def rope_doubled(x, positions):
 def rope_halved(x, positions):
     a, b, cos, sin = _turn(x, positions, lambda even, d: -even / 2 / d)
     return _pairs(a * cos - b * sin, a * sin + b * cos)
+
+
+@wrong(
+    "neighbours as pairs, turned by the angles of the other layout",
+    "Both numbers of pair i turn by the angle of hand i: entries 0 and 1 by the first, 2 and 3 by the second.",
+)
+def rope_mixes_the_layouts(x, positions):
+    a, b, cos, sin = _turn(x, positions)
+    cos, sin = cos.repeat(1, 2), sin.repeat(1, 2)
+    return x * cos + _pairs(-b, a) * sin
 
 
 @wrong("turning every pair by the same angle", "Each pair has its own rate, as each hand of the clock has.")
@@ -759,6 +821,22 @@ def slope_zero(lead, place, a, b):
     return lead / further if further > 0 else 0.0
 
 
+@wrong(
+    "a very large number where no slope is steep enough",
+    "However steep, it would not do. Say so: math.inf.",
+)
+def slope_very_large(lead, place, a, b):
+    return lead / max(_further(place, a, b), 1e-9)
+
+
+@wrong(
+    "b's offset alone",
+    "a is lowered too, and b may stand to the left: abs(b - place) - abs(a - place).",
+)
+def slope_of_the_offset(lead, place, a, b):
+    return lead / (b - place) if b > place else math.inf
+
+
 @wrong("nothing where no slope is steep enough", says="it should return a number")
 def slope_none(lead, place, a, b):
     further = _further(place, a, b)
@@ -858,6 +936,11 @@ def repaired_twice(x, positions):
 )
 def repaired_undivided(x, positions):
     return _add(x, positions, 10000.0 ** (-1.0 * _even(x)))
+
+
+@wrong("counting the hands from 1", "Hand 0 has rate 1: count from 0.")
+def repaired_hands_from_one(x, positions):
+    return _add(x, positions, 10000.0 ** (-(_even(x) + 2) / x.shape[-1]))
 
 
 @wrong("putting the cosines into the even columns", "The last line was right: the sine of each hand comes first.")
