@@ -38,7 +38,7 @@ EXERCISES = [
             Case("an empty sentence keeps none", {"lengths": torch.tensor([0, 2]), "Tk": 3}),
             Case(
                 "a batch may have more places than its longest sentence",
-                {"lengths": torch.tensor([2, 4, 1]), "Tk": 6},
+                {"lengths": torch.tensor([2, 13, 1]), "Tk": 16},
             ),
         ],
     ),
@@ -74,6 +74,10 @@ EXERCISES = [
             Case(
                 "a key counts only if both keep it",
                 {"row": _bools("TTFF")[None, None], "other": _bools("TFTF")[None, None]},
+            ),
+            Case(
+                "a mask that keeps nothing leaves nothing",
+                {"row": _bools("FFF")[None, None], "other": _bools("TFT")[None, None]},
             ),
             Case("None restricts nothing", {"a": None, "row": _bools("TTF")[None, None], "c": None}),
             Case(
@@ -118,11 +122,11 @@ EXERCISES = [
             ),
             Case(
                 "rows may lie far apart",
-                {"scores": torch.tensor([[2.0, 0.0, 1.0], [-2000.0, -2001.0, 0.0]]), "mask": _bools("TTT TTF")},
+                {"scores": torch.tensor([[2.0, 0.0, 1.0], [-500.0, -501.0, 0.0]]), "mask": _bools("TTT TTF")},
             ),
             Case(
-                "kept scores may be as low as -30000",
-                {"scores": torch.tensor([[-30000.0, 0.0, -30000.0]]), "mask": _bools("TFT")},
+                "kept scores may be as low as -1e30",
+                {"scores": torch.tensor([[-1e30, 0.0, 0.0]]), "mask": _bools("TFF")},
             ),
             Case(
                 "a hidden score may be NaN or infinite",
@@ -230,11 +234,11 @@ EXERCISES = [
                 differentiate=False,
             ),
             Case(
-                "kept tokens may score as low as -28000",
+                "kept numbers may be large, and scores as low as -28000",
                 {
-                    "q": torch.tensor([[[-200.0, 0.0]]]),
-                    "memory": torch.tensor([[[200.0, 1.0], [200.0, 3.0], [0.0, 0.0]]]),
-                    "keep": _bools("TTF"),
+                    "q": torch.tensor([[[-0.2, 0.0]]]),
+                    "memory": torch.tensor([[[200000.0, 1.0], [0.0, 3.0], [0.0, 0.0]]]),
+                    "keep": _bools("TFF"),
                 },
                 differentiate=False,
             ),

@@ -164,6 +164,23 @@ def causal_additive(scores):
     )
 
 
+@wrong(
+    "reading Tq and Tk off the first two axes of the scores",
+    "These are B and H. The last two, scores.shape[-2:], are Tq and Tk.",
+)
+def causal_of_batch_and_heads(scores):
+    Tq, Tk = scores.shape[:2]
+    return torch.ones(Tq, Tk, dtype=torch.bool, device=scores.device).tril(Tk - Tq)
+
+
+@wrong(
+    "the lower triangle of the scores, as booleans",
+    "A score of 0 turns into False there. The scores lend their shape and device, nothing else: begin with ones.",
+)
+def causal_of_the_scores(scores):
+    return scores[0, 0].tril(_offset(scores)).bool()
+
+
 @wrong("a mask with queries and keys exchanged", "Rows are queries, columns are keys: the shape is (Tq, Tk).")
 def causal_exchanged(scores):
     return _ones(scores).tril(_offset(scores)).T
@@ -333,7 +350,8 @@ def masked_without_last_step(scores, mask):
 
 @wrong(
     "filling with -1e9",
-    "In float16 there is no such number. Ask the dtype for its lowest: torch.finfo(scores.dtype).min.",
+    "In float16 there is no such number, and in float32 a kept score may be lower. Ask the dtype for its lowest: "
+    "torch.finfo(scores.dtype).min.",
 )
 def masked_billion(scores, mask):
     return torch.softmax(scores.masked_fill(~mask, -1e9), dim=-1).masked_fill(~mask, 0.0)
@@ -978,6 +996,11 @@ def repaired_one_maximum(q, memory, keep):
         return powers / total.masked_fill(total == 0, 1.0)
 
     return _by_hand(q, memory, keep, torch.finfo(q.dtype).min, softmax)
+
+
+@wrong("not dividing by the root of d", "F.scaled_dot_product_attention divides the scores by it, as lesson 01 does.")
+def repaired_unscaled(q, memory, keep):
+    return _sdpa(q * q.shape[-1] ** 0.5, _clean(memory, keep), _clean(memory, keep), keep)
 
 
 @wrong(

@@ -97,7 +97,7 @@ EXERCISES = [
                     "q": torch.tensor([[[[-1.0]]]]),
                     "k": torch.tensor([[[[20000.0], [20000.0], [-30000.0]]]]),
                     "v": torch.tensor([[[[4.0], [8.0], [100.0]]]]),
-                    "memory_mask": _mask("110"),
+                    "memory_mask": _mask("100"),
                 },
                 differentiate=False,
             ),

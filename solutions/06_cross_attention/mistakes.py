@@ -199,6 +199,43 @@ def attend_turned_whole(q, k, v, memory_mask):
     return weights @ v, weights
 
 
+@wrong(
+    "handing the mask over with the three axes (B, 1, Tk)",
+    "Beside scores of shape (B, H, Tq, Tk) its B stands under H. memory_mask[:, None, None, :] has an axis for each.",
+)
+def attend_mask_of_three_axes(q, k, v, memory_mask):
+    keep = memory_mask[:, None]
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    weights = torch.softmax(scores.masked_fill(~keep, torch.finfo(scores.dtype).min), dim=-1).masked_fill(~keep, 0.0)
+    return weights @ v, weights
+
+
+@wrong(
+    "adding the mask to the scores as numbers",
+    "Real words get 1 more, and padding stays in. A boolean mask says what is kept: masked_softmax(scores, mask).",
+)
+def attend_mask_added(q, k, v, memory_mask):
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]) + memory_mask[:, None, None].to(q.dtype)
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ v, weights
+
+
+@wrong(
+    "q @ k, with the keys not turned",
+    "Each query meets each key along d_k, so d_k has to stand beside d_k: q @ k.transpose(-2, -1).",
+)
+def attend_keys_not_turned(q, k, v, memory_mask):
+    keep = memory_mask[:, None, None]
+    scores = q @ k / math.sqrt(q.shape[-1])
+    weights = torch.softmax(scores.masked_fill(~keep, torch.finfo(scores.dtype).min), dim=-1) * keep
+    return weights @ v, weights
+
+
+@wrong("dividing by d_k rather than by its root", "The spread of a dot product grows with the root of d_k: math.sqrt.")
+def attend_scaled_by_d(q, k, v, memory_mask):
+    return _attend(q, k, v, memory_mask, q.shape[-1])
+
+
 @wrong("leaving the scores undivided", "Scaled attention divides them by the root of d_k, q.shape[-1].")
 def attend_unscaled(q, k, v, memory_mask):
     return _attend(q, k, v, memory_mask, 1.0)
@@ -484,6 +521,15 @@ def cache_not_turned(key, value, memory_mask, W_k, W_v, num_heads):
     return _cache(key, value, memory_mask, W_k.T, W_v.T, num_heads)
 
 
+@wrong(
+    "clearing the padding of the keys alone",
+    "What stands at the padding of value goes into the cache. Clear both, before the projections.",
+)
+def cache_values_not_cleared(key, value, memory_mask, W_k, W_v, num_heads):
+    k, _ = _cache(key, value, memory_mask, W_k, W_v, num_heads)
+    return k, _cache(key, value, torch.ones_like(memory_mask), W_k, W_v, num_heads)[1]
+
+
 @wrong("making both of the keys", "The values have an input and a weight of their own: value and W_v.")
 def cache_values_from_keys(key, value, memory_mask, W_k, W_v, num_heads):
     return _cache(key, key, memory_mask, W_k, W_v, num_heads)
@@ -566,6 +612,11 @@ def step_output_not_turned(query, k, v, memory_mask, W_q, W_o):
 )
 def step_query_not_turned(query, k, v, memory_mask, W_q, W_o):
     return _step(query, k, v, memory_mask, W_q.T, W_o)
+
+
+@wrong("exchanging k and v", "Keys are compared with the query, values are averaged: attend(q, k, v, memory_mask).")
+def step_cache_swapped(query, k, v, memory_mask, W_q, W_o):
+    return _step(query, v, k, memory_mask, W_q, W_o)
 
 
 @wrong(
