@@ -1342,10 +1342,9 @@ print("without attention it is right on at least 95 %:", without >= 0.95)
 # There is one more limit. A review with holes is not like any review of the training, so part of the fall may be plain surprise. The
 # random words control for that, but not perfectly.
 #
-# This is an old argument. Jain and Wallace (2019) found that attention weights are often not correlated with gradient-based
-# measures of importance, and that very different weights can give the same prediction. Wiegreffe and Pinter (2019) replied that
-# it depends on what one calls an explanation, and proposed tests: a baseline with uniform weights and a comparison of random seeds
-# are among them, and you have just run both in small.
+# This is an old argument. Jain and Wallace (2019) found that attention weights often do not agree with gradient-based measures of
+# importance, and that very different weights can give the same prediction. Wiegreffe and Pinter (2019) replied that it depends on
+# what one calls an explanation, and proposed tests: uniform weights and other random seeds are among them, as you have just tried.
 #
 # ## 9 · Real text
 #
@@ -1573,9 +1572,8 @@ check.progress()
 # You masked on two levels, pooled with a query that is learned, encoded all sentences in one call, predicted how far a word reaches, trained
 # against a rival, measured attention against gold evidence, and tested what the weights are worth.
 #
-# **Where it lives in real models.** Attention pooling with learned queries outlived the GRU: Set Transformer pools sets with
-# it, and Perceiver reads long inputs with a few learned queries. Reading in two levels, short pieces first and then the pieces'
-# summaries, is still one way to handle texts that are longer than a model's window.
+# **Where it lives in real models.** Attention pooling with learned queries outlived the GRU: Set Transformer pools sets with it, and
+# Perceiver reads long inputs with a few learned queries.
 #
 # **Next.** Lesson 08 takes the bidirectional encoder you used here and puts a decoder behind it: a translator, whose attention
 # is measured against gold alignments.
