@@ -236,7 +236,7 @@ LONGEST = 100
 def as_released(cell):
     """The source of a code cell without what nbgrader takes out of it."""
     source = re.sub(
-        r"[ \t]*### BEGIN SOLUTION\n.*?### END SOLUTION", "    raise NotImplementedError", cell.source, flags=re.DOTALL
+        r"([ \t]*)### BEGIN SOLUTION\n.*?### END SOLUTION", r"\1raise NotImplementedError", cell.source, flags=re.DOTALL
     )
     return re.sub(r"### BEGIN HIDDEN TESTS\n.*?### END HIDDEN TESTS", "", source, flags=re.DOTALL).rstrip()
 

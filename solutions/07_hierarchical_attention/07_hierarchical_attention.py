@@ -1562,8 +1562,8 @@ assert check.unchanged(repaired_documents, _h, _mask)
 #
 # ## Recap
 #
-# Which exercises are right and which are open shows here; run the cell whenever you like. To run everything above a cell: Run, Run All
-# Above Selected Cell (in Colab: Runtime, Run before).
+# Which exercises are right and which are open shows here; run the cell whenever you like. To run everything above a cell:
+# Run, Run All Above Selected Cell (in Colab: Runtime, Run before).
 
 # %%
 check.progress()

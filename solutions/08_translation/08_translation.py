@@ -961,8 +961,8 @@ print("a beam of 2:", " ".join(toy_words[w] for w in wide), f"with a total of {s
 # probabilities, divided by a temperature first, as in lesson 02. Translation wants *the* sentence, so it searches.
 #
 # **A good place to stop.** The first sitting ends here: you have the encoder, the bridge, attention, the loss and two ways to write. In
-# the second you measure, train, look and find other people's mistakes. To come back, run everything above this cell: Run, Run All Above
-# Selected Cell (in Colab: Runtime, Run before); nothing up to here takes long.
+# the second you measure, train, look and find other people's mistakes. To come back, run everything above this cell:
+# Run, Run All Above Selected Cell (in Colab: Runtime, Run before); nothing up to here takes long.
 #
 # ## 8 · How good is a translation?
 #
@@ -2085,8 +2085,8 @@ speak(again, "The zebra sat on the mat .")
 #
 # ## Recap
 #
-# Which exercises are right and which are open shows here; run the cell whenever you like. To run everything above a cell: Run, Run All
-# Above Selected Cell (in Colab: Runtime, Run before).
+# Which exercises are right and which are open shows here; run the cell whenever you like. To run everything above a cell:
+# Run, Run All Above Selected Cell (in Colab: Runtime, Run before).
 
 # %%
 check.progress()
