@@ -63,8 +63,8 @@ _many_places = torch.tensor(
 )
 
 _toy_labels = torch.arange(72) % 5  # 72 documents: two full batches and one of 8
-_toy = torch.randint(10, 40, (72, 2, 3), generator=torch.Generator().manual_seed(0))
-_toy[torch.arange(72), torch.arange(72) % 2, torch.arange(72) % 3] = 2 + _toy_labels
+_toy = torch.randint(10, 40, (72, 2, 4), generator=torch.Generator().manual_seed(0))
+_toy[torch.arange(72), torch.arange(72) % 2, torch.arange(72) % 4] = 2 + _toy_labels
 
 _pair = {
     "h": torch.tensor([[[[1.0], [2.0]], [[3.0], [0.0]]]]),

@@ -666,11 +666,7 @@ assert check.unchanged(masked_cross_entropy, _logits, _target)
 ### END HIDDEN TESTS
 
 # %%
-unsorted = translation.batch(training[:64], english, french, device=where)
 batch = next(translation.batches(training, english, french, size=64, seed=0, device=where))
-for name, one in (("as they come", unsorted), ("of near-equal length", batch)):
-    share = (one.target_out == PAD).float().mean().item()
-    print(f"64 sentences {name}: {share:.0%} of the places are padding")
 untrained = build("with attention")
 with torch.no_grad():
     loss = masked_cross_entropy(untrained(*batch[:3])[0], batch.target_out).item()
@@ -678,7 +674,7 @@ guess = math.log(len(french))  # of a guess among all words
 print("the untrained model's loss is within 0.3 of a guess's:", abs(loss - guess) < 0.3)
 
 # %% [markdown]
-# Padding is also work: every place of it is computed. So `translation.batches` puts sentences of near-equal length together.
+# (Padding is also work. So `translation.batches` puts sentences of near-equal length together.)
 #
 # ## 6 · Writing, greedily
 #
@@ -965,8 +961,8 @@ print("a beam of 2:", " ".join(toy_words[w] for w in wide), f"with a total of {s
 # probabilities, divided by a temperature first, as in lesson 02. Translation wants *the* sentence, so it searches.
 #
 # **A good place to stop.** The first sitting ends here: you have the encoder, the bridge, attention, the loss and two ways to write. In
-# the second you measure, train, look and find other people's mistakes. To come back, run everything above this cell: Run, Run All Above
-# Selected Cell (in Colab: Runtime, Run before); nothing up to here takes long.
+# the second you measure, train, look and find other people's mistakes. To come back, run everything above this cell:
+# Run, Run All Above Selected Cell (in Colab: Runtime, Run before); nothing up to here takes long.
 #
 # ## 8 · How good is a translation?
 #
@@ -1639,10 +1635,8 @@ show_maps(
 )
 
 # %% [markdown]
-# Follow the rows from top to bottom and compare with the title. In such failures a part of the sentence is said twice, or left
-# out: a run of columns to which the rows return, or several columns side by side that nobody looks at. (One column proves
-# nothing: "est assis" looks twice at "sat", and "au" stands for "to the".) Nothing in this model keeps count of what has been
-# translated already. Lesson 10 adds that.
+# Follow the rows from top to bottom and compare with the title: a part of the sentence is said twice, and another is left out, several
+# columns side by side that nobody looks at. Nothing in this model keeps count of what has been translated already. Lesson 10 adds that.
 #
 # Does a beam help? Not on the test, where the model is nearly certain of every word. On long sentences it is not: here are 60 of each
 # length, greedily and with a beam of 4.
@@ -2064,8 +2058,7 @@ speak(again, "The zebra sat on the mat .")
 # </details>
 # <details><summary><b>2.</b> A translator reaches a loss near 0 within two minutes, and then writes nonsense. Its decoder was given <code>target_out</code> where <code>target_in</code> belongs. Why both?</summary>
 #
-# It was shown the word that it should say, and learned to **repeat what it reads**. When it writes on its own, it reads its own last word and
-# has nothing to repeat.
+# It was shown the word that it should say, and learned to **repeat what it reads**. On its own, it has nothing to repeat.
 #
 # * *The learning rate was too high:* then the loss would not be near 0.
 # * *Teacher forcing always has this effect:* with `target_in` the decoder reads only the words *before* the one it should say.
@@ -2092,8 +2085,8 @@ speak(again, "The zebra sat on the mat .")
 #
 # ## Recap
 #
-# Which exercises are right and which are open shows here; run the cell whenever you like. To run everything above a cell: Run, Run All
-# Above Selected Cell (in Colab: Runtime, Run before).
+# Which exercises are right and which are open shows here; run the cell whenever you like. To run everything above a cell:
+# Run, Run All Above Selected Cell (in Colab: Runtime, Run before).
 
 # %%
 check.progress()
