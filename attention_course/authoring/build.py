@@ -168,14 +168,14 @@ def _done(old: stamps.Stamp, stage: str, inputs: stamps.Inputs, result: str, for
 
 
 def _answers(root: Path, lesson: Lesson, old: stamps.Stamp, made: Made, staging: Path, force: bool) -> None:
-    from . import answers  # PyTorch, which a build with nothing to compute need not wait for
-
     inputs, stored = stamps.answers_inputs(lesson), stamps.answer_files(root, lesson)
     folder = staging / "attention_course" / "answers"
     folder.mkdir(parents=True)
     for path in stored:
         shutil.copyfile(path, folder / path.name)
     if not _done(old, "answers", inputs, stamps.of_files(stored), force):
+        from . import answers  # PyTorch, for which a lesson with new prose alone need not wait
+
         answers.write(lesson, folder)
     for path in stamps.answer_files(staging, lesson):
         made.files[root / path.relative_to(staging)] = path.read_bytes()
