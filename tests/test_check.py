@@ -49,7 +49,7 @@ def _nan(q, k):
 
 
 def _raises(q, k):
-    return q @ k.transpose(-2, -1)[:, 1:]  # the inner axes do not meet
+    return q @ k  # the inner axes do not meet
 
 
 def _product(q, k):
@@ -101,7 +101,7 @@ BAD = {
     "nothing": (lambda q, k: None, ["nothing (None)", "`return` line"]),
     "a list": (lambda q, k: [_dot(q, k)], ["scores is a list", "torch.stack"]),
     "a string": (lambda q, k: "scores", ["scores is a str", "it should return a tensor"]),
-    "an exception": (_raises, ["your code raised RuntimeError", "return q @ k", "which axes should meet"]),
+    "an exception": (_raises, ["your code raised RuntimeError", "return q @ k", "turn the last two of k"]),
     "a name that is not there": (lambda q, k: qq @ k, ["NameError", "qq"]),  # noqa: F821
     "too few parameters": (lambda q: q, ["TypeError", "Keep the parameters as the exercise names them"]),
     "an infinite loop": (_loop, ["did not finish", "stopped after 1 seconds", "A loop that never ends?"]),

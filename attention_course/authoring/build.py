@@ -408,7 +408,7 @@ def _cells(notebook: NotebookNode) -> list[tuple[str, str, str, dict]]:
 def _keep_pictures(fresh: NotebookNode, old: NotebookNode | None) -> None:
     if old is None or not old.cell_type == fresh.cell_type == "code" or len(old.outputs) != len(fresh.outputs):
         return
-    for new, stored in zip(fresh.outputs, old.outputs, strict=True):
+    for new, stored in zip(fresh.get("outputs", []), old.outputs, strict=True):
         before, after = stored.get("data", {}).get("image/png"), new.get("data", {}).get("image/png")
         if before and after and before != after and _look_alike(before, after):
             new.data["image/png"] = before
