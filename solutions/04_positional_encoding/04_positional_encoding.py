@@ -937,7 +937,7 @@ def alibi(scores: torch.Tensor, slope: float) -> torch.Tensor:
 # By hand, for "The" with $m = \tfrac12$: both nouns score 3 by their features. "cat", one place away, keeps $3 - 0.5 = 2.5$, and "mat", five places away, $3 - 2.5 = 0.5$, so "cat" gets
 # $e^2 \approx 7.4$ times the weight of "mat".
 #
-# A gentle slope is a preference for what is near, a steep one is a pair of blinkers. "on" scores "mat", two places on, by 3, and itself by 0. How steep must the slope be
+# A gentle slope prefers what is near, a steep one sees nothing else. "on" scores "mat", two places on, by 3, and itself by 0. How steep must the slope be
 # before "on" looks at itself as much as at "mat"? Predict it before you look.
 #
 # ### Exercise 4.6: predict where attention breaks
@@ -1033,7 +1033,7 @@ plots.small_multiples(
 # Set all of them the same small task. A sentence is a row of random tokens out of ten, and for each token the layer has to name **its left neighbour**. One attention layer, 32 dimensions, 150 steps of training
 # on sentences of 12 tokens, the same for each. Then comes the test, on sentences of 12 tokens and on longer ones. ALiBi has slope 1. Everything is done three times, from other random numbers.
 #
-# The code holds nothing new. You may run it and go straight to the figure.
+# The code holds nothing new: run it and go straight to the figure if you like.
 
 
 # %%
@@ -1315,7 +1315,6 @@ plots.lines(
 # Because $\sin((p + n)\,\omega) = \sin p\,\omega \cos n\omega + \cos p\,\omega \sin n\omega$ **needs the cosine of its own hand**, and for odd $d$ the last hand has lost it. No combination of the other
 # hands replaces it for all $p$, since they turn at other speeds.
 #
-# * *Because a matrix needs an even number of rows:* it does not; a (3, 3) matrix is as good as any.
 # * *Because the rates are not defined:* they are; the last sine is there and has its rate.
 #
 # </details>
@@ -1324,14 +1323,14 @@ plots.lines(
 # **No.** Scores compare a query with a key, and there the two rotations leave a difference. A value is compared with nothing: it would be handed over turned by its own absolute place, and
 # the sum would mix vectors that were turned differently.
 #
-# * *Yes, all three come from the same tokens:* they have different tasks, and RoPE uses places to decide where to look. (A table that is *added* goes into the values too, as in section 5, but nothing is turned there.)
+# * *Yes, all three come from the same tokens:* they have different tasks, and RoPE uses places to decide where to look.
 # * *It makes no difference, since rotations keep lengths:* each vector keeps its length, but directions change, and the sum of the values with them.
 #
 # </details>
 # <details><summary><b>4.</b> You add the sinusoidal table to tokens with entries of about 0.02. What happens?</summary>
 #
 # The places **drown the tokens**: entries of the table are of size 1, fifty times as large, so at first all scores depend on places nearly alone. The first transformer multiplies its
-# embeddings by $\sqrt{d}$ before it adds the table, which works against this, and BERT starts its learned table with small numbers. (`nn.Embedding` by itself starts with numbers of size 1.)
+# embeddings by $\sqrt{d}$ before it adds the table, which works against this, and BERT starts its learned table with small numbers.
 #
 # * *Nothing, the projections learn the right scale:* they may in the end, but training starts from scores that hardly see the words.
 # * *The places are lost:* it is the other way round; the smaller part is the one that is lost.
@@ -1350,7 +1349,7 @@ check.progress()
 # their offset counts, and predicted where a penalty for distance goes too far. Then you set them all the same task.
 #
 # **Where it lives in real models.** The sinusoidal table belongs to the first transformer. Learned tables are in BERT and GPT-2. RoPE is in Llama and many language models since, ALiBi in BLOOM. A layer in which
-# each token sees only those before it is no longer equivariant, as your `running mean` showed; such models can learn something about order even without positions.
+# each token sees only those before it is no longer equivariant, as the `running mean` showed.
 #
 # **Next.** Lesson 05 decides what a token is allowed to see. Lesson 09 learns one number for each distance, a cousin of ALiBi.
 #
