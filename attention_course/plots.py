@@ -144,6 +144,10 @@ def small_multiples(
                 yticklabels=list(rows) if i == 0 else False,
             )
             _write_legibly(ax)
+            if diverging and (bar := ax.collections[0].colorbar) is not None:  # no longer than what is drawn
+                drawn = np.concatenate([a.reshape(-1) for a in (arrays if shared_scale else [array])])
+                if drawn.min() < drawn.max():
+                    bar.ax.set_ylim(drawn.min(), drawn.max())
             ax.tick_params(axis="x", rotation=45 if max(map(len, columns)) > 2 else 0, length=0)
             ax.tick_params(axis="y", rotation=0, length=0)
             ax.set_xlabel(xlabel)
@@ -325,10 +329,14 @@ def _seaborn() -> ModuleType:
 
 
 def _write_legibly(ax: Axes) -> None:
-    """Dark numbers on every cell but the dark ones; seaborn turns to white too early for this blue."""
+    """White numbers where they can be read, black ones everywhere else: a contrast of 4.5 to 1 or more on any colour.
+
+    The ratio is that of the Web Content Accessibility Guidelines, from the relative luminance of both colours.
+    """
     for text, colour in zip(ax.texts, ax.collections[0].get_facecolors(), strict=False):
-        red, green, blue = colour[:3]
-        text.set_color("white" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.42 else "#222222")
+        red, green, blue = ((c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for c in colour[:3])
+        luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+        text.set_color("white" if 1.05 / (luminance + 0.05) >= 4.5 else "black")
 
 
 def _headline(figure: Figure, title: str) -> None:

@@ -1,10 +1,12 @@
 """Figures carry words, use no global state, and numbers are the same on every device."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import torch
 from IPython.testing.globalipapp import start_ipython
 from IPython.utils.capture import capture_output
+from matplotlib.colors import to_rgb
 
 from attention_course import device, plots
 
@@ -25,6 +27,25 @@ DRAW = {
     "bars": lambda: plots.bars({"a": [1, 2], "b": [2, 1]}, labels=["x", "y"], ylabel="y", title="t", alt="words"),
     "compare": lambda: plots.compare(torch.eye(2), torch.ones(2, 2), title="t", rows="Tq", columns="Tk"),
 }
+
+
+def _luminance(colour: str | tuple) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("name", ["SEQUENTIAL", "DIVERGING"])
+def test_numbers_in_a_map_can_be_read_on_any_colour(name):
+    low = -1 if name == "DIVERGING" else 0
+    figure, ax = plt.subplots()
+    plots._seaborn().heatmap(
+        np.linspace(low, 1, 100).reshape(10, 10), ax=ax, cmap=getattr(plots, name), annot=True, vmin=low, vmax=1
+    )
+    plots._write_legibly(ax)
+    for text, colour in zip(ax.texts, ax.collections[0].get_facecolors(), strict=True):
+        dark, light = sorted((_luminance(text.get_color()), _luminance(tuple(colour[:3]))))
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
+    plt.close(figure)
 
 
 @pytest.mark.parametrize("name", DRAW)
