@@ -110,7 +110,7 @@ def test_a_cell_says_which_exercise_it_waits_for():
         STUBS + "\ndot_scores(1, 2)",
         "maps = [SelfAttention()(0)]",
         "scaled_dot_scores(1, 2)",
-        "def draw():\n    return [numpy_scores(q) for q in range(3)]\n\ndraw()",
+        "def draw():\n    return [their_weights(q) for q in range(3)]\n\ndraw()",
         "class Mine(additive_scores):\n    pass",
         "if maps:\n    import math\n    more = 1",
         "print(more)",
@@ -121,7 +121,7 @@ def test_a_cell_says_which_exercise_it_waits_for():
     assert layer == "This cell uses `SelfAttention`, exercise 1.7, not written yet."
     assert through_another == direct, "the first one that is not written, not the one that uses it"
     missing = "which does not exist yet: write it in its cell and run that cell."
-    assert in_a_function == f"This cell uses `numpy_scores`, exercise 1.8, {missing}"
+    assert in_a_function == f"This cell uses `their_weights`, exercise 1.8, {missing}"
     assert a_class == f"This cell uses `additive_scores`, exercise 1.6, {missing}"
     because = "stopped at `SelfAttention`, exercise 1.7. Once that is written, run the cell that makes"
     assert needs == f"This cell uses `maps`, and the cell that makes it {because} `maps` again."
