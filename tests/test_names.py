@@ -151,7 +151,7 @@ def course(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("course")
     shutil.copy(ROOT / "nbgrader_config.py", root)
     lesson = nbformat.read(LESSONS[0].notebook, as_version=4)
-    kept = ("setup", "imports", "dot_scores", "test-dot_scores", "numpy_scores", "weighted_context")
+    kept = ("setup", "imports", "dot_scores", "test-dot_scores", "their_weights", "weighted_context")
     lesson.cells = [c for c in lesson.cells if c.id in kept]
     (root / "solutions" / LESSON).mkdir(parents=True)
     nbformat.write(lesson, root / "solutions" / LESSON / RIGHT)
