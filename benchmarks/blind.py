@@ -15,7 +15,8 @@ or taken from a class::
 
 Each runs in the lesson's own namespace, in this process, without a sandbox: only answers that you trust. Printed are,
 by lesson, how many wrong answers are rejected, how many are recognised as a known mistake, how many are recognised or
-told how their numbers are off, and how many right answers are accepted; with ``--messages`` every message as well.
+told exactly how they are off (a relation between the numbers, the axes, the dtype, what is not finite, which line met
+which shapes), and how many right answers are accepted; with ``--messages`` every message as well.
 """
 
 import argparse
@@ -34,6 +35,8 @@ from attention_course.authoring.lesson import Lesson, all_lessons
 from attention_course.cells import run_cell
 from attention_course.check import draw
 
+# Rungs whose message is exact by itself: what came, what was expected, in the names of the exercise.
+TELLING = {"exists", "type", "shape", "dtype", "device", "changed", "finite", "gradient", "accepts", "rejects"}
 LESSONS = {lesson.number: lesson for lesson in all_lessons(Path(__file__).resolve().parents[1])}
 
 
@@ -86,19 +89,20 @@ def main() -> None:
             count[kind] += 1
             count[f"{kind} accepted"] += found.accepted
             count["known"] += not right and found.known
-            count["told"] += not right and (found.known or found.related)
-            count[f"rung {found.rung}"] += not right and not found.accepted and not (found.known or found.related)
+            told = found.known or found.related or found.rung in TELLING or found.located
+            count["told"] += not right and told
+            count[f"rung {found.rung}"] += not right and not found.accepted and not told
             if found.accepted != right:
                 said = f"refused: {found.raised[0]}" if found.raised else "accepted"
                 surprises.append(f"{lesson.number} {exercise}, {kind} ({words}), is {said}")
             if options.messages and not right:
                 print(f"--- {lesson.number} {exercise}: {words}\n{found.raised[0] if found.raised else '(accepted)'}\n")
-    print("lesson  wrong rejected        recognised            recognised or related  right accepted")
+    print("lesson  wrong rejected        recognised            recognised or told   right accepted")
     total = sum(counts.values(), Counter())
     for name, c in [*sorted(counts.items()), ("all", total)]:
         rejected = c["wrong"] - c["wrong accepted"]
         cells = (share(rejected, c["wrong"]), share(c["known"], c["wrong"]), share(c["told"], c["wrong"]))
-        print(f"{name:6}  {cells[0]:20}  {cells[1]:20}  {cells[2]:21}  {share(c['right accepted'], c['right'])}")
+        print(f"{name:6}  {cells[0]:20}  {cells[1]:20}  {cells[2]:19}  {share(c['right accepted'], c['right'])}")
     rungs = {key.removeprefix("rung "): n for key, n in total.items() if key.startswith("rung ") and n}
     print(
         "what the others were told by: "

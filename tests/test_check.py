@@ -369,8 +369,8 @@ def test_what_fails_is_named_by_the_case_that_shows_it(monkeypatch):
     check.start("03")
     right = namespace("03_multi_head_attention")["scaled_dot_product_attention"]
 
-    def unscaled(q, k, v, mask=None, dropout_p=0.0):
-        return right(q * q.shape[-1] ** 0.5, k, v, mask, dropout_p)
+    def unscaled(q, k, v, mask=None, dropout=None):
+        return right(q * q.shape[-1] ** 0.5, k, v, mask, dropout)
 
     monkeypatch.setattr(Climb, "diagnose", lambda climb: [])
     text = message(lambda: check.exercise("scaled_dot_product_attention", unscaled))

@@ -39,6 +39,11 @@ class Verdict:
         return any(error.relation for error in self.failures)
 
     @property
+    def located(self) -> bool:
+        """Is the line that failed shown with the shapes that met there?"""
+        return any("there " in error.parts["observed"] for error in self.failures if error.rung == "runs")
+
+    @property
     def rung(self) -> str:
         """The step of the ladder that broke; ``hidden`` for a test that the check does not show."""
         return self.failures[0].rung if self.failures else "hidden" if self.raised else ""

@@ -178,6 +178,17 @@ def test_of(
                 cause=_WHY_A_TEST_REFUSES[verdict.kind == "AssertionError"],
                 rung="accepts",
             )
+    for each in wrong:
+        verdict = verdicts[each]
+        if verdict and verdict.kind not in ("AssertionError", "TookTooLong") and not verdict.foreign:
+            raise CheckFailed(
+                title,
+                f"it rejects with {verdict.kind}, where an AssertionError is asked for.",
+                observed=f"for: {each}\n{verdict.line}".strip(),
+                cause="`assert` and torch.testing.assert_close raise an AssertionError. Any other error says that the "
+                "test itself went wrong.",
+                rung="rejects",
+            )
     missed = [each for each in wrong if verdicts[each] is None]
     if missed:
         raise CheckFailed(

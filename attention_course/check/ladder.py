@@ -58,7 +58,7 @@ class Climb:
         order = sorted(range(len(exercise.cases)), key=lambda i: _is_double(exercise.cases[i]))
         wrong = [index for index in order if self._is_wrong(index)]
         if wrong:
-            self._stop_at_values(self._telling(wrong))
+            self._stop_at_values(self._telling(wrong), [i for i in order if i not in wrong])
         for index in order:
             self._gradients(index)
         if exercise.random:
@@ -153,14 +153,15 @@ class Climb:
             )
         if isinstance(expected, bool | int | float):
             array = values.as_array(got)
-            if array is None or array.size != 1:
+            if array is None or array.size != 1 or isinstance(got, torch.Tensor):
+                size = f" of shape {shape(array.shape, case.dims)}" if array is not None and array.ndim else ""
+                item = "A tensor of one number becomes a number by .item()."
                 self._stop(
                     "type",
                     "it should return a number.",
-                    observed=f"{name} is {kind(got)}"
-                    + (f" of shape {shape(array.shape, case.dims)}" if array is not None else ""),
+                    observed=f"{name} is {kind(got)}{size}",
                     expected="a single number",
-                    cause="" if got is not None else _type_advice(got),
+                    cause=_type_advice(got) if got is None else item if isinstance(got, torch.Tensor) else "",
                 )
             return
         want, have = tuple(np.shape(values.as_array(expected))), tuple(np.shape(values.as_array(got)))
@@ -272,7 +273,8 @@ class Climb:
         mistakes = self.exercise.mistakes
         return min(wrong, key=lambda index: sum(m.prints[index] is not None for m in mistakes))
 
-    def _stop_at_values(self, index: int) -> None:
+    def _stop_at_values(self, index: int, right: list[int]) -> None:
+        shown = [self.exercise.cases[i].shows for i in right if not _is_double(self.exercise.cases[i])]
         case, outcome = self.exercise.cases[index], self._outcome(index)
         for output, got, expected in self._pairs(outcome.value, case):
             if values.close(got, expected, self.exercise.tolerance):
@@ -288,6 +290,7 @@ class Climb:
                 checked=case.shows,
                 observed=f"{output['name']} = {small}" if small else where,
                 expected=numbers(expected),
+                holds=" · ".join(shown),
                 relation=self._related(),
                 cause=_by_hand(self.exercise, case, small),
             )

@@ -18,7 +18,7 @@ class CheckFailed(AssertionError):
     Args:
         exercise: the exercise as a learner knows it, such as ``dot_scores (exercise 1.2)``.
         headline: what is the matter in a few words.
-        checked, given, observed, expected, cause: the parts of a message; each may be left out.
+        checked, given, observed, expected, holds, cause: the parts of a message; each may be left out.
         rung: which step of the ladder broke (see :mod:`attention_course.check.ladder`).
         known: the names of the known mistakes that give the same. relation: how the numbers are off, in words.
     """
@@ -32,6 +32,7 @@ class CheckFailed(AssertionError):
         given: str = "",
         observed: str = "",
         expected: str = "",
+        holds: str = "",
         cause: str = "",
         rung: str = "",
         known: tuple[str, ...] = (),
@@ -39,7 +40,14 @@ class CheckFailed(AssertionError):
     ):
         self.exercise, self.headline, self.rung = exercise, headline, rung
         self.known, self.relation = known, relation
-        self.parts = {"checked": checked, "given": given, "observed": observed, "expected": expected, "look at": cause}
+        self.parts = {
+            "checked": checked,
+            "given": given,
+            "observed": observed,
+            "expected": expected,
+            "right": holds,
+            "look at": cause,
+        }
         super().__init__("\n".join(self._lines()))
 
     def _lines(self) -> list[str]:
@@ -62,11 +70,13 @@ def _block(label: str, text: str) -> list[str]:
     return [f"  {label:<10}{lines[0]}", *(indent + line for line in lines[1:])]
 
 
-def failed_call(failure: Failure, given: str = "", labels: dict[str, str] | None = None) -> dict[str, str]:
+def failed_call(
+    failure: Failure, given: str = "", labels: dict[str, str] | None = None, dims: dict[str, int] | None = None
+) -> dict[str, str]:
     """The parts of the message about a call that raised, hung or is not written.
 
     ``given`` are the shapes of the inputs on which it happened. ``labels`` are those of the lesson's other exercises:
-    where the line that failed stands in one of them, that one is named.
+    where the line that failed stands in one of them, that one is named. ``dims`` are the lengths of the axes by name.
     """
     place = failure.inside[0] if failure.inside else ""
     elsewhere = f"{place}, exercise {labels[place]}" if labels and place in labels else ""
@@ -92,6 +102,7 @@ def failed_call(failure: Failure, given: str = "", labels: dict[str, str] | None
         }
     cell = f"the cell of {elsewhere}" if elsewhere else "your cell"
     line = f"line {failure.number} of {cell}: {failure.line}" if failure.line else ""
+    there = ", ".join(f"{name} is {shape(tuple(size), dims or {})}" for name, size in failure.shapes.items())
     headline = f"your code raised {failure.kind}."
     if failure.kind == "WrongParameters":
         headline = "its parameters are not the ones asked for."
@@ -102,7 +113,7 @@ def failed_call(failure: Failure, given: str = "", labels: dict[str, str] | None
         "rung": "runs",
         "headline": headline,
         "given": given,
-        "observed": "\n".join(x for x in (_cut(failure.message.strip()), line) if x),
+        "observed": "\n".join(x for x in (_cut(failure.message.strip()), line, there and f"there {there}") if x),
         "cause": " ".join(x for x in (first, _advice(failure)) if x),
     }
 

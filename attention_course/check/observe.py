@@ -5,6 +5,7 @@ run this file where the learner's code lives and the judging somewhere else.
 """
 
 import ast
+import functools
 import inspect
 import linecache
 import re
@@ -36,7 +37,8 @@ given: set[str] = set()
 class Failure:
     """An exception in the learner's code: its type, its message, and the learner's own line that raised it.
 
-    ``inside`` names the functions and classes that were running, the one with that line first.
+    ``inside`` names the functions and classes that were running, the one with that line first; ``shapes`` are those of
+    the tensors that the line names; ``foreign`` says that it was raised by something that the learner was handed.
     """
 
     kind: str
@@ -44,6 +46,8 @@ class Failure:
     line: str = ""
     number: int | None = None
     inside: list[str] = field(default_factory=list)
+    shapes: dict[str, list[int]] = field(default_factory=dict)
+    foreign: bool = False
 
 
 @dataclass
@@ -282,8 +286,16 @@ def _describe(error: Exception) -> Failure:
     if own:
         frame, failure.number = own[-1]
         failure.line = linecache.getline(frame.f_code.co_filename, failure.number, frame.f_globals).strip()
+        failure.shapes = _shapes(failure.line, frame)
     failure.inside = [_outermost(frame) for frame, _ in reversed(own)]
+    failure.foreign = getattr(error, _FOREIGN, False)
     return failure
+
+
+def _shapes(line: str, frame: types.FrameType) -> dict[str, list[int]]:
+    """The shapes of the tensors and arrays that a line names, as they are where it failed."""
+    named = {name: frame.f_locals.get(name) for name in re.findall(r"[A-Za-z_]\w*", line)}
+    return {name: list(x.shape) for name, x in named.items() if isinstance(x, torch.Tensor | np.ndarray)}
 
 
 def _outermost(frame: types.FrameType) -> str:
@@ -317,5 +329,23 @@ def run_test(test: Callable, implementations: Sequence[tuple[str, Callable]], se
     if isinstance(test, Remote):
         return test.ask("run_test", implementations=implementations, seconds=seconds)
     return {
-        name: call(test, {"implementation": f}, gradients=False, seconds=seconds).failure for name, f in implementations
+        name: call(test, {"implementation": _marked(f)}, gradients=False, seconds=seconds).failure
+        for name, f in implementations
     }
+
+
+_FOREIGN = "_raised_by_what_was_handed_over"
+
+
+def _marked(implementation: Callable) -> Callable:
+    """``implementation``, whose own exceptions can be told from those of the test that it is handed to."""
+
+    @functools.wraps(implementation)
+    def marked(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return implementation(*args, **kwargs)
+        except Exception as error:
+            setattr(error, _FOREIGN, True)
+            raise
+
+    return marked

@@ -103,7 +103,16 @@ def _failure(plain: Any) -> observe.Failure | None:
         str(plain.get("kind", "")), str(plain.get("message", ""))[:2000], str(plain.get("line", ""))[:300],
         number if isinstance(number, int) else None,
         [str(name)[:100] for name in inside[:20]] if isinstance(inside, list) else [],
+        _named_shapes(plain.get("shapes")), plain.get("foreign") is True,
     )  # fmt: skip
+
+
+def _named_shapes(plain: Any) -> dict[str, list[int]]:
+    """What a kernel says of the shapes beside a line that failed: a few names, each with a few whole numbers."""
+    if not isinstance(plain, dict):
+        return {}
+    sound = {k: v for k, v in plain.items() if isinstance(v, list) and len(v) < 10 and all(type(n) is int for n in v)}
+    return {str(name)[:40]: sizes for name, sizes in list(sound.items())[:8]}
 
 
 def _outcome(plain: dict[str, Any]) -> observe.Outcome:

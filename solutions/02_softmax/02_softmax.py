@@ -23,6 +23,9 @@
 #
 # Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution; it
 # tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
+#
+# Unless its docstring says otherwise, an answer leaves its inputs as they are, keeps their dtype and device, and lets gradients reach
+# every input that it depends on.
 
 # %% given="setup"
 import subprocess
@@ -872,7 +875,7 @@ right_ones = {"torch.softmax": torch.softmax, "by_the_logarithm": by_the_logarit
 # ### Exercise 2.6: the test
 #
 # Three points, in three cells. The first asks for these three wrong implementations. The second and the third judge your test, when
-# it is graded, by 17 others that you cannot see: the second asks for half of them, the third for all. Each of the 17 breaks at
+# it is graded, by 18 others that you cannot see: the second asks for half of them, the third for all. Each of the 18 breaks at
 # least one of the five promises.
 
 
@@ -921,13 +924,13 @@ def test_softmax(implementation) -> None:
 check.test_of("test_softmax", test_softmax, right=right_ones, wrong=wrong_ones)
 
 # %% test="test_softmax-half" points=1
-# Judged when it is graded: four right implementations accepted, half of 17 wrong ones rejected.
+# Judged when it is graded: four right implementations accepted, half of 18 wrong ones rejected.
 check.test_of(
     "test_softmax",
     test_softmax,
     right=right_ones,
     wrong=wrong_ones,
-    later="17 more wrong ones, of which your test should reject at least half",
+    later="18 more wrong ones, of which your test should reject at least half",
 )
 ### BEGIN HIDDEN TESTS
 from attention_course.authoring import implementations
@@ -940,13 +943,13 @@ assert len(_caught) * 2 >= len(_wrong), f"it rejects {len(_caught)} of {len(_wro
 ### END HIDDEN TESTS
 
 # %% test="test_softmax-all" points=1
-# Judged when it is graded: four right implementations accepted, all of 17 wrong ones rejected.
+# Judged when it is graded: four right implementations accepted, all of 18 wrong ones rejected.
 check.test_of(
     "test_softmax",
     test_softmax,
     right=right_ones,
     wrong=wrong_ones,
-    later="17 more wrong ones, of which your test should reject all",
+    later="18 more wrong ones, of which your test should reject all",
 )
 ### BEGIN HIDDEN TESTS
 from attention_course.authoring import implementations

@@ -10,6 +10,15 @@ wrong = mistakes_of("softmax")
 
 
 @wrong(
+    "a hundredth added to the sum below the line",
+    "The sum after the shift is 1 or more, so nothing has to be added to it; the weights then sum to less than 1.",
+)
+def softmax_with_an_epsilon(x, dim):
+    e = torch.exp(x - x.amax(dim, keepdim=True))
+    return e / (e.sum(dim, keepdim=True) + 0.01)
+
+
+@wrong(
     "the formula without the shift",
     "e^89 is too large for 32 bits. Subtract the maximum along dim before the exponential.",
 )

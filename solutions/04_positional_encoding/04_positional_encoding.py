@@ -23,6 +23,9 @@
 #
 # Each exercise has a cell with `# TODO`, and below it a cell that checks your answer. A check never shows you the solution; it
 # tells you what it saw, what it expected and, when it recognises your mistake, which one it is.
+#
+# Unless its docstring says otherwise, an answer leaves its inputs as they are, keeps their dtype and device, and lets gradients reach
+# every input that it depends on.
 
 # %% given="setup"
 import subprocess

@@ -20,6 +20,9 @@
 # | difficulty | medium; the parts are short, but there are two of everything |
 # | builds on | lesson 01 (additive scores), lesson 02 (softmax), lesson 05 (masks) |
 # | you will write | 7 small pieces of code, a prediction, a counterexample and a repair |
+#
+# Unless its docstring says otherwise, an answer leaves its inputs as they are, keeps their dtype and device, and lets gradients reach
+# every input that it depends on.
 
 # %% given="setup"
 import subprocess
