@@ -54,11 +54,12 @@ class Climb:
         self._unchanged(outcome)
         self._finite(outcome, full)
         self._gradients_arrive(outcome, full)
-        # In the order of the lesson; the copy in double precision comes last, since it isolates nothing but the dtype.
+        # In the order of the lesson, one mechanism at a time: the first case that fails names what failed. The copy in
+        # double precision comes last, since it isolates nothing but the dtype.
         order = sorted(range(len(exercise.cases)), key=lambda i: _is_double(exercise.cases[i]))
         wrong = [index for index in order if self._is_wrong(index)]
         if wrong:
-            self._stop_at_values(self._telling(wrong), [i for i in order if i not in wrong])
+            self._stop_at_values(wrong[0], [i for i in order if i not in wrong])
         for index in order:
             self._gradients(index)
         if exercise.random:
@@ -267,11 +268,6 @@ class Climb:
         self._finite(outcome, case)
         pairs = self._pairs(outcome.value, case)
         return not all(values.close(got, expected, self.exercise.tolerance) for _, got, expected in pairs)
-
-    def _telling(self, wrong: list[int]) -> int:
-        """Of the cases that came out wrong the one that fewest known mistakes get wrong: its label says most."""
-        mistakes = self.exercise.mistakes
-        return min(wrong, key=lambda index: sum(m.prints[index] is not None for m in mistakes))
 
     def _stop_at_values(self, index: int, right: list[int]) -> None:
         shown = [self.exercise.cases[i].shows for i in right if not _is_double(self.exercise.cases[i])]
