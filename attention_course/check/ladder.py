@@ -154,15 +154,14 @@ class Climb:
             )
         if isinstance(expected, bool | int | float):
             array = values.as_array(got)
-            if array is None or array.size != 1 or isinstance(got, torch.Tensor):
+            if array is None or array.size != 1:
                 size = f" of shape {shape(array.shape, case.dims)}" if array is not None and array.ndim else ""
-                item = "A tensor of one number becomes a number by .item()."
                 self._stop(
                     "type",
                     "it should return a number.",
                     observed=f"{name} is {kind(got)}{size}",
                     expected="a single number",
-                    cause=_type_advice(got) if got is None else item if isinstance(got, torch.Tensor) else "",
+                    cause="" if got is not None else _type_advice(got),
                 )
             return
         want, have = tuple(np.shape(values.as_array(expected))), tuple(np.shape(values.as_array(got)))

@@ -557,7 +557,7 @@ torch.testing.assert_close(_again, _context, rtol=1e-4, atol=1e-5)
 for _size in (200, 1e4, 1e-4):  # no score is too large or too small, in any row
     _far, _ = scaled_dot_product_attention(_size * _q, _k, _v)
     torch.testing.assert_close(_far, F.scaled_dot_product_attention(_size * _q, _k, _v), rtol=1e-2, atol=1e-3)
-_low = torch.tensor([[[[-3e5], [-3e5], [0.0], [5.0]]]])  # the keys that are kept score far less than the others
+_low = torch.tensor([[[[-4e9], [-4e9], [0.0], [5.0]]]])  # the keys that are kept score far less than the others
 _, _weights = scaled_dot_product_attention(torch.ones(1, 1, 1, 1), _low, _low, torch.tensor([True, True, False, False]))
 torch.testing.assert_close(_weights, torch.tensor([[[[0.5, 0.5, 0.0, 0.0]]]]))
 ### END HIDDEN TESTS

@@ -105,7 +105,7 @@ EXERCISES = [
                 "a masked key gets nothing, however low the scores of the kept ones are",
                 {
                     "q": torch.tensor([[[[1024.0]]]]),
-                    "k": torch.tensor([[[[-256.0], [-256.0], [0.0]]]]),
+                    "k": torch.tensor([[[[-4_194_304.0], [-4_194_304.0], [0.0]]]]),  # scores of -4e9
                     "v": _values,
                     "mask": torch.tensor([True, True, False]),
                 },
