@@ -353,6 +353,38 @@ def test_a_known_mistake_that_raises_is_known_by_what_it_raises_and_where():
     assert not answers.recognises(stored, observe.call(_dot, case.args), 1e-4)
 
 
+def test_what_is_right_is_said_beside_what_is_not():
+    def right_by_hand_alone(q, k):
+        return _dot(q, k) if q.shape[1] == 1 else _dot(q, k) + torch.arange(k.shape[1])
+
+    text = message(lambda: check.exercise("dot_scores", right_by_hand_alone))
+    assert "right the example worked by hand comes out" in text
+    assert "checked rows are queries and columns are keys" in text
+
+
+def _judge_a_test(test):
+    wrong = {"doubles": lambda x, dim: 2 * torch.softmax(x, dim), "crashes": lambda x, dim: x @ x @ torch.zeros(7)}
+    check.start("02")
+    check.test_of("test_softmax", test, right={"torch.softmax": torch.softmax}, wrong=wrong)
+
+
+def test_a_learners_test_rejects_by_an_assertion_or_because_the_implementation_crashed(capsys):
+    x = torch.tensor([[1.0, 2.0], [3.0, 5.0]])
+
+    def asserts(implementation):
+        assert torch.allclose(implementation(x, 1), torch.softmax(x, 1))
+
+    def raises_another(implementation):
+        if not torch.allclose(implementation(x, 1), torch.softmax(x, 1)):
+            raise ValueError("no softmax")
+
+    _judge_a_test(asserts)
+    assert "test_softmax (exercise 2.6) is right" in capsys.readouterr().out
+    text = message(lambda: _judge_a_test(raises_another))
+    assert "it rejects with ValueError, where an AssertionError is asked for" in text
+    assert "for: doubles" in text
+
+
 def test_two_mistakes_that_give_the_same_are_both_named(monkeypatch):
     exercise = answers.load("01", "dot_scores")
     first = exercise.mistakes[0]
