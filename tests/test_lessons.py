@@ -16,6 +16,7 @@ from matplotlib.image import imread
 from attention_course.authoring import cover
 from attention_course.authoring.build import title_picture
 from attention_course.authoring.lesson import all_lessons
+from attention_course.authoring.minutes import STOP_FROM, minutes
 from attention_course.authoring.run_all import TAG
 from attention_course.check import answers
 
@@ -335,3 +336,18 @@ def test_run_all_goes_on_in_the_students_notebook_alone(lesson):
     for theirs, ours in zip(student(lesson).cells, solution(lesson).cells, strict=True):
         wanted = [*ours.metadata.get("tags", []), *([TAG] if ours.cell_type == "code" and ours.id != "setup" else [])]
         assert theirs.metadata.get("tags", []) == wanted, theirs.id
+
+
+@lessons
+def test_the_time_in_the_title_is_what_the_rule_gives(lesson):
+    notebook = student(lesson)
+    title = notebook.cells[0].source
+    needs = minutes(notebook)
+    stated = re.search(r"\| time \| (\d+) minutes", title)
+    assert stated, "the title's table has a row: | time | N minutes |"
+    assert int(stated[1]) == needs
+    if needs > STOP_FROM:
+        assert re.search(r"\| time \| \d+ minutes(, with a place to stop| in two sittings)", title)
+        assert any(
+            "**A good place to stop" in c.source or "**End of the first sitting" in c.source for c in prose(notebook)
+        )
