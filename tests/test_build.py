@@ -412,7 +412,8 @@ def test_generate_assignment_hands_out_the_notebook_and_nothing_else(tmp_path):
     assert "scratch.ipynb is not handed out" in run.stderr
 
 
-def test_what_a_submission_carries_is_still_seen_when_it_is_graded(tmp_path):
+def test_what_a_submission_carries_is_still_seen_when_it_is_graded(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_COURSE_ROOT", str(tmp_path))  # which the configuration sets, for good
     from nbgrader.utils import find_all_files
     from traitlets.config.loader import PyFileConfigLoader
 

@@ -50,19 +50,18 @@ def notebook(tagged: bool = True) -> nbformat.NotebookNode:
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(TITLE, id="title"), code])
 
 
-def test_the_build_puts_it_into_the_title(tmp_path):
-    path = tmp_path / "lesson.ipynb"
-    assert build.keep(path, notebook())
-    title = nbformat.read(path, as_version=4).cells[0]
+def test_the_build_puts_it_into_the_title():
+    first = build.kept(notebook(), None)
+    title = first.cells[0]
     assert cover.extract(title.source) == TITLE
     assert cover.picture_in(title.source)
     assert "attachments" not in title
-    assert not build.keep(path, notebook()), "a second build changes no byte"
+    assert build.kept(notebook(), first) == first, "a second build changes nothing"
 
 
-def test_a_title_without_a_picture_to_show_is_refused(tmp_path):
+def test_a_title_without_a_picture_to_show_is_refused():
     with pytest.raises(LessonError, match="no cell tagged `cover` draws a picture"):
-        build.keep(tmp_path / "lesson.ipynb", notebook(tagged=False))
+        build.kept(notebook(tagged=False), None)
 
 
 def test_a_notebook_with_its_picture_follows_from_its_text():

@@ -261,7 +261,7 @@ def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
 # <details><summary>Hint 3: the skeleton</summary>
 #
 # ```
-# B, T, d_model = x.shape
+# B, T, d_model = ...
 # pieces = ...  # (B, T, H, d)
 # return ...    # (B, H, T, d)
 # ```
@@ -329,7 +329,7 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 # <details><summary>Hint 3: the skeleton</summary>
 #
 # ```
-# B, H, T, d = x.shape
+# B, H, T, d = ...
 # gathered = ...  # (B, T, H, d)
 # return ...      # (B, T, H * d)
 # ```
@@ -522,7 +522,7 @@ def scaled_dot_product_attention(
 #
 # ```
 # scores = ...  # (B, H, Tq, Tk)
-# if mask is not None:
+# if ...:       # there is a mask
 #     scores = ...
 # weights = ...
 # ```

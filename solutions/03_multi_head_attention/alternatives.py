@@ -82,7 +82,7 @@ def attention_adds_infinity(q, k, v, mask=None, dropout=None):
 def attention_with_where(q, k, v, mask=None, dropout=None):
     scores = (q / math.sqrt(q.shape[-1])) @ k.mT
     kept = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask.expand_as(scores)
-    scores = torch.where(kept, scores, torch.full_like(scores, -1e9))
+    scores = torch.where(kept, scores, torch.full_like(scores, torch.finfo(scores.dtype).min))
     weights = torch.where(kept, torch.softmax(scores, dim=-1), torch.zeros_like(scores))
     return (weights if dropout is None else dropout(weights)) @ v, weights
 

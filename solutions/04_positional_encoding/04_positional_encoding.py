@@ -313,7 +313,7 @@ def sinusoidal(T: int, d: int) -> torch.Tensor:
 # ```
 # rates = ...   # one for each hand
 # angles = ...  # (T, hands)
-# table = torch.zeros(T, d, device=where)
+# table = ...   # (T, d), zeros to begin with
 # table[:, 0::2] = ...
 # table[:, 1::2] = ...
 # ```
@@ -511,7 +511,7 @@ def shift_matrix(n: int, d: int) -> torch.Tensor:
 #
 # ```
 # angles = ...  # one for each hand
-# M = torch.zeros(d, d, device=where)
+# M = ...       # (d, d), zeros to begin with
 # M[0::2, 0::2] = ...  # and the three other parts
 # return M
 # ```
@@ -838,7 +838,7 @@ def rope(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
 #
 # ```
 # angles = ...  # (T, d / 2)
-# even, odd = x[..., 0::2], x[..., 1::2]
+# even, odd = ...  # the two halves of the pairs
 # new_even = ...
 # new_odd = ...
 # return ...    # (..., T, d)
@@ -1192,7 +1192,7 @@ def counterexample() -> tuple[torch.Tensor, torch.Tensor]:
 # ```
 # x = torch.zeros(...)
 # positions = torch.tensor([...])
-# return x, positions
+# return ...
 # ```
 #
 # </details>

@@ -246,7 +246,7 @@ def causal_mask(scores: torch.Tensor) -> torch.Tensor:
 # <details><summary>Hint 3: the skeleton</summary>
 #
 # ```
-# Tq, Tk = scores.shape[-2:]
+# Tq, Tk = ...
 # keep = ...          # (Tq, Tk), everything
 # return ...          # its lower triangle; each key more than queries moves the corner by 1 to the right
 # ```
@@ -353,8 +353,8 @@ def combine(*masks: torch.Tensor | None) -> torch.Tensor:
 #
 # ```
 # present = [...]            # without None
-# both = present[0]
-# for mask in present[1:]:
+# both = ...                 # to begin with
+# for mask in ...:
 #     both = ...             # a new tensor: `both &= mask` would write into a mask of the caller's
 # return both
 # ```
@@ -578,7 +578,8 @@ def training_losses(mask: torch.Tensor, words: str) -> list[float]:
         loss.backward()
         optimiser.step()
         losses.append(loss.item())
-    return torch.tensor(losses).view(20, 5).mean(dim=1).tolist()
+    by_step = torch.tensor(losses).view(20, 5)
+    return by_step.mean(dim=1).tolist()
 
 
 twelve = causal_mask(torch.zeros(1, 1, 12, 12, device=where))
@@ -849,7 +850,7 @@ def to_torch_mha(mask: torch.Tensor, shape: tuple[int, int, int, int]) -> torch.
 # <details><summary>Hint 3: the skeleton</summary>
 #
 # ```
-# B, H, Tq, Tk = shape
+# B, H, Tq, Tk = ...
 # hide = ...          # (B, H, Tq, Tk), turned around
 # return ...          # (B * H, Tq, Tk)
 # ```

@@ -401,8 +401,8 @@ EXERCISES = [
                 differentiate=False,
             ),
             Case(
-                "a score of -20,000 is a score: its word gets weight 1",
-                {"h": torch.tensor([[[[-20_000.0], [-20_000.0]]]]), "mask": _bool([[[1, 0]]])},
+                "a score of -3 billion is a score: its word gets weight 1",
+                {"h": torch.tensor([[[[-3e9], [0.0]]]]), "mask": _bool([[[1, 0]]])},
                 differentiate=False,
             ),
             Case(
