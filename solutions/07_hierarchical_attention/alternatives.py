@@ -455,7 +455,7 @@ def repaired_by_loops(h, mask):
 
 @right
 def repaired_keeps_the_rest(h, mask):
-    scores = h.sum(dim=-1).masked_fill(~mask, -1e9)
+    scores = h.sum(dim=-1).masked_fill(~mask, torch.finfo(h.dtype).min)
     weights = torch.softmax(scores, dim=-1)
     sentences = torch.einsum("bsw,bswd->bsd", weights, h)
     real = mask.any(dim=-1)
