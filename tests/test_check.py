@@ -101,7 +101,15 @@ BAD = {
     "nothing": (lambda q, k: None, ["nothing (None)", "`return` line"]),
     "a list": (lambda q, k: [_dot(q, k)], ["scores is a list", "torch.stack"]),
     "a string": (lambda q, k: "scores", ["scores is a str", "it should return a tensor"]),
-    "an exception": (_raises, ["your code raised RuntimeError", "return q @ k", "turn the last two of k"]),
+    "an exception": (
+        _raises,
+        [
+            "your code raised RuntimeError",
+            "return q @ k",
+            "there q is (2, 3, 4) = (B, Tq, d)",
+            "turn the last two of k",
+        ],
+    ),
     "a name that is not there": (lambda q, k: qq @ k, ["NameError", "qq"]),  # noqa: F821
     "too few parameters": (lambda q: q, ["TypeError", "Keep the parameters as the exercise names them"]),
     "an infinite loop": (_loop, ["did not finish", "stopped after 1 seconds", "A loop that never ends?"]),

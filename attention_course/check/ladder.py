@@ -96,9 +96,8 @@ class Climb:
         failure = outcome.failure
         if not failure:
             return
-        parts = failed_call(
-            failure, given=_shapes(self.exercise, case or self.exercise.cases[-1]), labels=self._others()
-        )
+        case = case or self.exercise.cases[-1]
+        parts = failed_call(failure, _shapes(self.exercise, case), self._others(), case.dims)
         place = failure.inside[0] if failure.inside else ""
         if place in self._others() and parts["rung"] == "runs":
             raise CheckFailed(self.title, **parts)
